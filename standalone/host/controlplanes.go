@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -318,8 +319,8 @@ func (r *controlPlanes) finalize(ctx context.Context, plane *tenancyv1alpha1.Hos
 			"the data cannot be deleted, since the replica is not connected to ControlPlaneStore %s: see its conditions; if the store "+
 				"is lost, remove the finalizer of this object", plane.DataStore()), sans{})
 	}
-	if err := r.deleteElsewhere(ctx, plane, in); err != nil {
-		return reconcile.Result{}, err
+	if err := r.deleteElsewhere(ctx, plane); err != nil {
+		return reconcile.Result{}, errors.Join(err, r.writeStatus(ctx, plane, 0, contract.ControlPlane{}, err, sans{}))
 	}
 	gone, err := in.planes.Delete(ctx, stubOf(plane))
 	if err != nil || !gone {
@@ -339,16 +340,15 @@ func (r *controlPlanes) finalize(ctx context.Context, plane *tenancyv1alpha1.Hos
 
 // deleteElsewhere deletes what moves have left in other stores than the one with
 // the data. A store that is not connected keeps it, and reports it.
-func (r *controlPlanes) deleteElsewhere(ctx context.Context, plane *tenancyv1alpha1.HostedControlPlane, in *store) error {
-	if plane.Status.Attempt == 0 {
-		return nil
-	}
-	for _, other := range r.stores.all() {
-		if other == in {
+func (r *controlPlanes) deleteElsewhere(ctx context.Context, plane *tenancyv1alpha1.HostedControlPlane) error {
+	for _, each := range leftovers(plane) {
+		in, connected := r.stores.get(each)
+		if !connected {
 			continue
 		}
-		if err := other.host.DeleteData(ctx, plane.Namespace); err != nil {
-			return err
+		if err := in.host.DeleteData(ctx, plane.Namespace); err != nil {
+			return contract.Failf(tenancyv1alpha1.ReasonStoreUnreachable,
+				"what a move has left in ControlPlaneStore %s cannot be deleted: %v; if the store is lost, delete the ControlPlaneStore", each, err)
 		}
 	}
 	return nil

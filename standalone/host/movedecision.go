@@ -1,5 +1,11 @@
 package host
 
+import (
+	"slices"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+)
+
 // stage is how far this replica is with a move.
 type stage int
 
@@ -36,8 +42,9 @@ const (
 type situation struct {
 	// at is the store with the data, and want the one that is to have it.
 	at, want string
-	// stopped: a move has stopped the control plane, perhaps in another replica.
-	stopped bool
+	// stoppedFor is the store of the move that has stopped the control plane,
+	// perhaps in another replica; empty if none has.
+	stoppedFor string
 	// connected: this replica is connected to the store that is to have the data.
 	connected bool
 	// deferred: a move has failed a moment ago.
@@ -54,9 +61,9 @@ func decide(s situation) step {
 		return await
 	case s.stage == opened:
 		return serve
-	case s.stopped && moves:
+	case s.stoppedFor == s.want && moves: // it was prepared
 		return transferData
-	case s.stopped:
+	case s.stoppedFor != "":
 		return reopen
 	case moves && s.stage == prepared:
 		return transferData
@@ -65,4 +72,30 @@ func decide(s situation) step {
 	default:
 		return serve
 	}
+}
+
+// stoppedFor returns the store of the move that has stopped a control plane; empty
+// if none has.
+func stoppedFor(plane *tenancyv1alpha1.HostedControlPlane) string {
+	if plane.Status.Move == nil {
+		return ""
+	}
+	return plane.Status.Move.To
+}
+
+// leftovers returns the stores, other than the one with the data, that moves may
+// have left something in.
+func leftovers(plane *tenancyv1alpha1.HostedControlPlane) []string {
+	var of []string
+	if plane.Status.Attempt > 0 {
+		of = append(of, plane.Spec.Store)
+	}
+	if to := stoppedFor(plane); to != "" {
+		of = append(of, to)
+	}
+	for _, each := range plane.Status.Remainders {
+		of = append(of, each.Store)
+	}
+	slices.Sort(of)
+	return slices.DeleteFunc(slices.Compact(of), func(store string) bool { return store == plane.DataStore() })
 }

@@ -36,10 +36,10 @@ type move struct {
 	// cancel ends the work, which closes done.
 	cancel context.CancelFunc
 	done   chan struct{}
-	// failures counts transfers that have failed, and notBefore is when the next
-	// attempt may begin.
-	failures  int
-	notBefore time.Time
+	// refusals counts how often the store has not taken the data, failures counts
+	// transfers that have failed, and notBefore is when the next attempt may begin.
+	refusals, failures int
+	notBefore          time.Time
 }
 
 func newMoves(ctx context.Context) *moves {
@@ -111,7 +111,18 @@ func (m *moves) set(key types.NamespacedName, to string, at stage) {
 
 // refuse defers a move to a store that does not take the data.
 func (m *moves) refuse(key types.NamespacedName) {
-	m.postpone(key, func(*move) time.Duration { return refusedRetry })
+	m.postpone(key, func(of *move) time.Duration {
+		of.refusals++
+		return refusedRetry
+	})
+}
+
+// refused reports whether a move was not possible before.
+func (m *moves) refused(key types.NamespacedName) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	found := m.of[key]
+	return found != nil && found.refusals+found.failures > 0
 }
 
 // fail defers a move that has failed, longer each time.

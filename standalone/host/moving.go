@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,7 +51,7 @@ func (r *controlPlanes) advance(
 	from, connectedFrom := r.stores.get(plane.DataStore())
 	to, connectedTo := r.stores.get(plane.Spec.Store)
 	next := decide(situation{
-		at: plane.DataStore(), want: plane.Spec.Store, stopped: plane.Status.Move != nil,
+		at: plane.DataStore(), want: plane.Spec.Store, stoppedFor: stoppedFor(plane),
 		connected: connectedTo, deferred: delay > 0, stage: at,
 	})
 	if !connectedFrom { // the status says so
@@ -93,40 +94,53 @@ func (r *controlPlanes) again(plane *tenancyv1alpha1.HostedControlPlane) func() 
 
 // prepare prepares a store for the data of a control plane, which runs meanwhile.
 func (r *controlPlanes) prepare(ctx context.Context, plane *tenancyv1alpha1.HostedControlPlane, from, to *store) stage {
-	ctx, cancel := context.WithTimeout(ctx, prepareTimeout)
+	bounded, cancel := context.WithTimeout(ctx, prepareTimeout)
 	defer cancel()
 	key := client.ObjectKeyFromObject(plane)
-	err := r.explain(ctx, key, tenancyv1alpha1.ReasonMoving, fmt.Sprintf("ControlPlaneStore %s is prepared for the data", plane.Spec.Store))
+	var err error
+	if !r.moves.refused(key) { // or the condition would change with each attempt
+		err = r.explain(ctx, key, tenancyv1alpha1.ReasonMoving, fmt.Sprintf("ControlPlaneStore %s is prepared for the data", plane.Spec.Store))
+	}
 	if err == nil {
-		err = from.host.PrepareMove(ctx, plane.Namespace, to.host)
+		err = from.host.PrepareMove(bounded, plane.Namespace, to.host)
 	}
 	switch {
 	case err == nil:
 		return prepared
-	case ctx.Err() != nil: // it was stopped, or took too long
+	case ctx.Err() != nil: // it was stopped
 		return idle
 	}
 	r.moves.refuse(key)
-	reason, message := refusal(plane, err)
-	if err := r.explain(ctx, key, reason, message); err != nil && ctx.Err() == nil {
-		r.log.Error(err, "Cannot report why data is not moved", "controlPlane", plane.Namespace)
-	}
+	r.explainFailure(ctx, plane, err)
 	return idle
 }
 
-// refusal returns the reason and the message of the condition Moved for a store
-// that does not take the data.
+// explainFailure reports why data was not moved, as far as that is possible.
+func (r *controlPlanes) explainFailure(ctx context.Context, plane *tenancyv1alpha1.HostedControlPlane, failed error) {
+	logger := r.log.WithValues("controlPlane", plane.Namespace, "from", plane.DataStore(), "to", plane.Spec.Store)
+	logger.Error(failed, "Data is not moved")
+	reason, message := refusal(plane, failed)
+	if err := r.explain(ctx, client.ObjectKeyFromObject(plane), reason, message); err != nil && ctx.Err() == nil {
+		logger.Error(err, "Cannot report why data is not moved")
+	}
+}
+
+// refusal returns the reason and the message of the condition Moved for data that
+// was not moved.
 func refusal(plane *tenancyv1alpha1.HostedControlPlane, err error) (reason, message string) {
 	where := "ControlPlaneStore " + plane.Spec.Store
-	stays := ". The data stays in " + plane.DataStore()
+	stays := ". The data stays in " + plane.DataStore() + ", and the move is retried"
 	if _, ok := errors.AsType[*transfer.FarBehindError](err); ok {
 		return tenancyv1alpha1.ReasonStoreBehind, where + " is behind: " + err.Error() +
 			"; restore a snapshot of it with etcdutl snapshot restore --bump-revision --mark-compacted" + stays
 	}
-	if _, ok := errors.AsType[*hosted.NoRoomError](err); ok {
+	if errors.Is(err, transfer.ErrOutrun) {
+		return tenancyv1alpha1.ReasonStoreBehind, where + " is behind: " + err.Error() + stays
+	}
+	if _, ok := errors.AsType[*hosted.NoRoomError](err); ok || errors.Is(err, rpctypes.ErrNoSpace) {
 		return tenancyv1alpha1.ReasonStoreFull, where + " has no room: " + err.Error() + stays
 	}
-	return tenancyv1alpha1.ReasonMoveFailed, "prepare " + where + ": " + err.Error() + stays
+	return tenancyv1alpha1.ReasonMoveFailed, "move to " + where + ": " + err.Error() + stays
 }
 
 // transfer stops a control plane, copies its data and switches to the copy. If
@@ -137,24 +151,27 @@ func (r *controlPlanes) transfer(ctx context.Context, plane *tenancyv1alpha1.Hos
 	bounded, cancel := context.WithTimeout(ctx, transferTimeout)
 	defer cancel()
 	begin := time.Now()
-	attempt, err := r.claim(bounded, plane)
-	if err != nil {
-		logger.Error(err, "Cannot begin to move data")
+	attempt, err := r.claim(bounded, plane, beginMove, from, to)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil, errors.Is(err, errOutdated):
+		return idle
+	default:
 		r.moves.fail(key)
+		r.explainFailure(ctx, plane, err)
 		return idle
 	}
 	copied, err := r.copyData(bounded, plane, from, to, attempt, sleeps)
 	switch {
 	case err == nil:
-	case ctx.Err() != nil, errors.Is(err, transfer.ErrSuperseded):
-		return idle // another replica continues
+	case ctx.Err() != nil:
+		return idle
+	case errors.Is(err, transfer.ErrSuperseded):
+		r.moves.fail(key) // another replica continues
+		return idle
 	default:
-		logger.Error(err, "Failed to move data")
 		r.moves.fail(key)
-		message := fmt.Sprintf("The move to ControlPlaneStore %s failed, and is retried: %s", plane.Spec.Store, err)
-		if err := r.explain(ctx, key, tenancyv1alpha1.ReasonMoveFailed, message); err != nil {
-			logger.Error(err, "Cannot report why data was not moved")
-		}
+		r.explainFailure(ctx, plane, err)
 		return r.allow(ctx, plane, from, attempt)
 	}
 	if err := r.switchStore(ctx, plane, attempt); err != nil {
@@ -190,7 +207,7 @@ func (r *controlPlanes) allow(ctx context.Context, plane *tenancyv1alpha1.Hosted
 
 // reopen allows writes to the data after a move that has ended in between.
 func (r *controlPlanes) reopen(ctx context.Context, plane *tenancyv1alpha1.HostedControlPlane, in *store) error {
-	attempt, err := r.claim(ctx, plane)
+	attempt, err := r.claim(ctx, plane, func(*tenancyv1alpha1.HostedControlPlane) {}, in)
 	if err != nil {
 		return err
 	}
@@ -201,31 +218,45 @@ func (r *controlPlanes) reopen(ctx context.Context, plane *tenancyv1alpha1.Hoste
 	return nil
 }
 
-// claim records that this replica moves the data, or ends a move, and returns the
-// number of its attempt.
-func (r *controlPlanes) claim(ctx context.Context, plane *tenancyv1alpha1.HostedControlPlane) (attempt int64, err error) {
+// claim records that this replica moves the data between stores, or ends a move,
+// and returns the number of its attempt: later than all that these stores and the
+// status know. The function changes the status with it.
+func (r *controlPlanes) claim(
+	ctx context.Context, plane *tenancyv1alpha1.HostedControlPlane, change func(*tenancyv1alpha1.HostedControlPlane), between ...*store,
+) (attempt int64, err error) {
+	var last int64
+	for _, each := range between {
+		of, err := each.host.LastAttempt(ctx, plane.Namespace)
+		if err != nil {
+			return 0, err
+		}
+		last = max(last, of)
+	}
 	at, want := plane.DataStore(), plane.Spec.Store
 	err = r.updateStatus(ctx, client.ObjectKeyFromObject(plane), func(fresh *tenancyv1alpha1.HostedControlPlane) error {
 		if fresh.UID != plane.UID || fresh.DataStore() != at || fresh.Spec.Store != want {
 			return errOutdated
 		}
 		status := &fresh.Status
-		now := metav1.Now()
-		if interrupted := status.Move; interrupted != nil && interrupted.To != at && interrupted.To != want {
-			leave(status, interrupted.To, now)
-		}
-		forget(status, want)
 		status.Store, status.Host, status.HostAddress = at, r.replica, r.address
-		status.Attempt = max(status.Attempt+1, now.UnixMilli())
+		status.Attempt = max(status.Attempt, last) + 1
 		attempt = status.Attempt
-		if at != want {
-			status.Move = &tenancyv1alpha1.HostedControlPlaneMove{To: want, StartTime: now}
-			setCondition(&status.Conditions, observed(status), tenancyv1alpha1.ConditionMoved, false, tenancyv1alpha1.ReasonMoving,
-				fmt.Sprintf("The data is copied from ControlPlaneStore %s to %s, and the control plane is stopped", at, want))
-		}
+		change(fresh)
 		return nil
 	})
 	return attempt, err
+}
+
+// beginMove records that the control plane is stopped for a move.
+func beginMove(plane *tenancyv1alpha1.HostedControlPlane) {
+	status, want, now := &plane.Status, plane.Spec.Store, metav1.Now()
+	if interrupted := stoppedFor(plane); interrupted != "" && interrupted != status.Store && interrupted != want {
+		leave(status, interrupted, now)
+	}
+	forget(status, want)
+	status.Move = &tenancyv1alpha1.HostedControlPlaneMove{To: want, StartTime: now}
+	setCondition(&status.Conditions, observed(status), tenancyv1alpha1.ConditionMoved, false, tenancyv1alpha1.ReasonMoving,
+		fmt.Sprintf("The data is copied from ControlPlaneStore %s to %s, and the control plane is stopped", status.Store, want))
 }
 
 // leave records that a store has data that is not used any more.
@@ -242,12 +273,12 @@ func forget(status *tenancyv1alpha1.HostedControlPlaneStatus, store string) {
 }
 
 // switchStore records that the data is in the new store, if this is still the last
-// attempt. It is the one write that decides which store has the data.
+// attempt and the move is still asked for. It is the one write that decides which store has the data.
 func (r *controlPlanes) switchStore(ctx context.Context, plane *tenancyv1alpha1.HostedControlPlane, attempt int64) error {
 	at, to := plane.DataStore(), plane.Spec.Store
 	return r.updateStatus(ctx, client.ObjectKeyFromObject(plane), func(fresh *tenancyv1alpha1.HostedControlPlane) error {
 		status := &fresh.Status
-		if fresh.UID != plane.UID || status.Attempt != attempt || status.Move == nil || status.Move.To != to {
+		if fresh.UID != plane.UID || status.Attempt != attempt || status.Move == nil || status.Move.To != to || fresh.Spec.Store != to {
 			return errOutdated
 		}
 		leave(status, at, metav1.Now())
@@ -297,11 +328,12 @@ func (r *controlPlanes) updateStatus(
 }
 
 // deleteRemainders deletes data in stores that the control plane has left some
-// time ago, and returns when to do so again. The object is up to date.
+// time ago, and returns when to do so again. The control plane does not depend on
+// those stores. The object is up to date.
 func (r *controlPlanes) deleteRemainders(ctx context.Context, plane *tenancyv1alpha1.HostedControlPlane) (again time.Duration, err error) {
 	for _, each := range plane.Status.Remainders {
 		if left := time.Until(each.Since.Add(remainderLife)); left > 0 {
-			again = left
+			again = earliest(again, left)
 			continue
 		}
 		in, connected := r.stores.get(each.Store)
@@ -310,11 +342,13 @@ func (r *controlPlanes) deleteRemainders(ctx context.Context, plane *tenancyv1al
 		case each.Store == plane.Spec.Store: // the move to it clears it
 			continue
 		case !connected:
-			again = refusedRetry
+			again = earliest(again, refusedRetry)
 			continue
 		default:
 			if err := in.host.Clear(ctx, plane.Namespace, plane.Status.Attempt); err != nil {
-				return 0, err
+				r.log.Error(err, "Cannot delete data that was moved away, will retry", "controlPlane", plane.Namespace, "store", each.Store)
+				again = earliest(again, refusedRetry)
+				continue
 			}
 		}
 		err := r.updateStatus(ctx, client.ObjectKeyFromObject(plane), func(fresh *tenancyv1alpha1.HostedControlPlane) error {

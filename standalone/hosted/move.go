@@ -2,6 +2,7 @@ package hosted
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -37,7 +38,7 @@ func (h *Host) PrepareMove(ctx context.Context, name string, to *Host) error {
 		return err
 	}
 	defer end()
-	gap, target, err := transfer.Behind(ctx, from.Client, into.Client)
+	gap, err := transfer.Behind(ctx, from.Client, into.Client)
 	if err != nil {
 		return err
 	}
@@ -45,10 +46,14 @@ func (h *Host) PrepareMove(ctx context.Context, name string, to *Host) error {
 	if err != nil {
 		return err
 	}
-	if err := to.stores.of(name).checkRoom(ctx, data.Bytes*copyFactor+gap*transfer.RaiseBytes); err != nil {
+	room, err := to.stores.of(name).room(ctx)
+	if err != nil {
 		return err
 	}
-	return transfer.Raise(ctx, into.Client, target)
+	if bytes := data.Bytes*copyFactor + gap*transfer.RaiseBytes; bytes > room {
+		return &NoRoomError{fmt.Sprintf("it takes %d MiB more, and the move needs %d MiB", room>>20, bytes>>20+1)}
+	}
+	return transfer.CatchUp(ctx, from.Client, into.Client)
 }
 
 // Move copies the data of a control plane that does not run to the store of
@@ -61,8 +66,25 @@ func (h *Host) Move(ctx context.Context, name string, to *Host, attempt int64) (
 		return transfer.Sum{}, err
 	}
 	defer end()
+	room, err := to.stores.of(name).room(ctx)
+	if err != nil {
+		return transfer.Sum{}, err
+	}
 	to.stores.of(name).ledger.Forget(name)
-	return transfer.Copy(ctx, from, into, attempt)
+	copied, err := transfer.Copy(ctx, from, into, attempt, room/copyFactor)
+	if errors.Is(err, transfer.ErrNoRoom) {
+		err = &NoRoomError{fmt.Sprintf("it takes %d MiB more, and the data has grown beyond that", room>>20)}
+	}
+	return copied, err
+}
+
+// LastAttempt returns the number of the last attempt to move the data of a control
+// plane from this store, or to it.
+func (h *Host) LastAttempt(ctx context.Context, name string) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, moveRequestTimeout)
+	defer cancel()
+	state, err := h.stores.of(name).side(name).State(ctx)
+	return state.Attempt, err
 }
 
 // Reopen allows writes to the data of a control plane, after it was moved to this
@@ -131,20 +153,26 @@ func (s *store) connectBounded() (*clientv3.Client, error) {
 	return client, nil
 }
 
-// checkRoom returns an error if an etcd cannot take as many bytes more.
-func (s *store) checkRoom(ctx context.Context, bytes int64) error {
+// room returns how many bytes more an etcd takes.
+func (s *store) room(ctx context.Context) (int64, error) {
 	status, err := quota.StatusOf(ctx, s.client, s.clients.Endpoints)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	after, limit := status.DbSizeInUse+bytes, s.keeper.Quota
+	return roomOf(status, s.keeper.Quota)
+}
+
+// roomOf returns how many bytes more an etcd with a quota takes: others grow in it,
+// too, and a file of its full size blocks writes.
+func roomOf(status *clientv3.StatusResponse, limit int64) (int64, error) {
+	most := limit / percent * capacityPercent
 	switch {
 	case len(status.Errors) > 0:
-		return &NoRoomError{"etcd reports: " + strings.Join(status.Errors, ", ")}
-	case after > limit/percent*capacityPercent:
-		return &NoRoomError{fmt.Sprintf("it would have %d MiB, and takes %d %% of %d MiB", after>>20, capacityPercent, limit>>20)}
-	case max(after, status.DbSize) > limit/percent*fillPercent:
-		return &NoRoomError{fmt.Sprintf("its file has %d MiB of %d MiB: defragment the etcd", status.DbSize>>20, limit>>20)}
+		return 0, &NoRoomError{"etcd reports: " + strings.Join(status.Errors, ", ")}
+	case status.DbSizeInUse >= most:
+		return 0, &NoRoomError{fmt.Sprintf("it has %d MiB, and takes %d %% of %d MiB", status.DbSizeInUse>>20, capacityPercent, limit>>20)}
+	case status.DbSize > limit/percent*fillPercent:
+		return 0, &NoRoomError{fmt.Sprintf("its file has %d MiB of %d MiB: defragment the etcd", status.DbSize>>20, limit>>20)}
 	}
-	return nil
+	return most - status.DbSizeInUse, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -47,7 +46,11 @@ func (h *Host) StoredBytes(ctx context.Context, name string) (int64, error) {
 func (h *Host) DeleteOrphan(ctx context.Context, name string, isOrphan func(context.Context) (bool, error)) error {
 	own := h.stores.tenants
 	side := transfer.Side{Client: own.client, Tenant: name}
-	attempt := time.Now().UnixMilli() // later than all before
+	state, err := side.State(ctx)
+	if err != nil {
+		return err
+	}
+	attempt := state.Attempt + 1
 	if _, err := side.Seal(ctx, attempt); err != nil {
 		return err
 	}

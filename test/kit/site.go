@@ -2,6 +2,8 @@ package kit
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"net"
 	"net/http"
 	"os"
@@ -28,6 +30,10 @@ const (
 	managerBinary = "VC_MANAGER"
 	hostBinary    = "VC_HOST"
 )
+
+// durable is an environment variable: if it is set, stores write to the disk as in
+// production, for figures.
+const durable = "VC_STORE_FSYNC"
 
 // Site is a super cluster with vc-manager, vc-host and a store, each in a process
 // of its own and with the permissions of its service account.
@@ -114,19 +120,23 @@ func (s *Site) makeStore(ctx context.Context) {
 // etcdArguments returns the arguments of an etcd with the certificates of the
 // store.
 func (s *Site) etcdArguments(ctx context.Context, dir, address string) []string {
-	return []string{
+	arguments := []string{
 		"--data-dir=" + s.File(dir), "--listen-client-urls=https://" + address, "--advertise-client-urls=https://" + address,
 		"--cert-file=" + s.File("store.crt"), "--key-file=" + s.File("store.key"), "--trusted-ca-file=" + s.File("store-ca.crt"),
 		"--client-cert-auth", "--listen-peer-urls=http://" + FreeAddress(ctx),
 	}
+	if os.Getenv(durable) == "" {
+		arguments = append(arguments, "--unsafe-no-fsync") // a killed process loses nothing
+	}
+	return arguments
 }
 
-// AddStore starts another etcd with a ControlPlaneStore, and waits until vc-host is
-// connected to it.
-func (s *Site) AddStore(ctx context.Context, name string) *gexec.Session {
+// AddStore starts another etcd with a ControlPlaneStore and additional flags, and
+// waits until vc-host is connected to it.
+func (s *Site) AddStore(ctx context.Context, name string, flags ...string) *gexec.Session {
 	GinkgoHelper()
 	address := FreeAddress(ctx)
-	session := s.start("etcd-"+name, os.Getenv(etcdBinary), s.etcdArguments(ctx, "store-"+name, address)...)
+	session := s.start("etcd-"+name, os.Getenv(etcdBinary), append(s.etcdArguments(ctx, "store-"+name, address), flags...)...)
 	store := &tenancyv1alpha1.ControlPlaneStore{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       tenancyv1alpha1.ControlPlaneStoreSpec{Endpoints: []string{"https://" + address}, CredentialsSecret: "vc-store-client"},
@@ -135,6 +145,26 @@ func (s *Site) AddStore(ctx context.Context, name string) *gexec.Session {
 	Eventually(Read(ctx, s.Client, store)).WithTimeout(6 * Soon).Should(HaveField("Status.Conditions", ContainElement(
 		HaveField("Status", metav1.ConditionTrue))))
 	return session
+}
+
+// StoredKeys returns a function that returns how many keys of a control plane a
+// ControlPlaneStore has.
+func (s *Site) StoredKeys(ctx context.Context, name, controlPlane string) func() (int64, error) {
+	GinkgoHelper()
+	store := &tenancyv1alpha1.ControlPlaneStore{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	Expect(Get(ctx, s.Client, store)).To(Succeed())
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: rbac.Namespace, Name: store.Spec.CredentialsSecret}}
+	Expect(Get(ctx, s.Client, secret)).To(Succeed())
+	user, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
+	Expect(err).NotTo(HaveOccurred())
+	authority := x509.NewCertPool()
+	authority.AppendCertsFromPEM(secret.Data["ca.crt"])
+	transport := &http.Transport{
+		TLSClientConfig:   &tls.Config{RootCAs: authority, Certificates: []tls.Certificate{user}, MinVersion: tls.VersionTLS12},
+		ForceAttemptHTTP2: true,
+	}
+	DeferCleanup(transport.CloseIdleConnections)
+	return func() (int64, error) { return local.CountKeys(ctx, transport, store.Spec.Endpoints[0], controlPlane) }
 }
 
 // StartStore starts the store.

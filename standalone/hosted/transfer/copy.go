@@ -17,38 +17,34 @@ const (
 	// maxBytes limits the puts of a transaction. A larger record is in one of its
 	// own, as when it was written.
 	maxBytes = 512 << 10
-	// margin is how many revisions the new etcd is ahead of the old one: a process
-	// that has not noticed the move yet reads the old one for a moment.
-	margin = 10_000
 )
 
 var (
+	// ErrNoRoom means that the data has become larger than the room for its copy.
+	ErrNoRoom  = errors.New("the data has become larger than the room for it")
 	errDiffers = errors.New("the copy differs from the data: it was changed meanwhile")
-	errBehind  = errors.New("the revision of the store fell behind that of the old one")
 )
 
 // Copy seals a side and copies its data to another one, which it clears first and
-// leaves sealed. It returns what it has copied. The copy is compared with the
-// data before it is accepted.
-func Copy(ctx context.Context, from, to Side, attempt int64) (Sum, error) {
+// leaves sealed. It returns what it has copied, which is room bytes at most. The
+// copy is compared with the data before it is accepted. [CatchUp] comes first.
+func Copy(ctx context.Context, from, to Side, attempt, room int64) (Sum, error) {
 	sealed, err := from.Seal(ctx, attempt)
 	if err != nil {
 		return Sum{}, err
 	}
-	// The preparation has left a distance, so that there is nothing to raise while
-	// the control plane is stopped.
-	if err := Raise(ctx, to.Client, sealed+margin/2); err != nil {
+	if err := keepAhead(ctx, to.Client, sealed+leastAhead); err != nil {
 		return Sum{}, err
 	}
 	cleared, err := to.Clear(ctx, attempt)
 	if err != nil {
 		return Sum{}, err
 	}
-	if cleared <= sealed {
-		return Sum{}, errBehind
+	c := &copying{
+		from: from, to: to, at: cleared, room: room,
+		leases: leases{from: from.Client, to: to.Client, granted: map[int64]clientv3.LeaseID{}},
 	}
-	c := &copying{from: from, to: to, at: cleared, leases: leases{from: from.Client, to: to.Client, granted: map[int64]clientv3.LeaseID{}}}
-	if err := from.pages(ctx, sealed, c.add); err != nil {
+	if err := from.pages(ctx, c.add); err != nil {
 		return Sum{}, fmt.Errorf("copy the data of control plane %q: %w", from.Tenant, err)
 	}
 	if err := c.flush(ctx); err != nil {
@@ -69,7 +65,9 @@ type copying struct {
 	from, to Side
 	// at is the revision of the record of the side to copy to. A later attempt
 	// changes it.
-	at     int64
+	at int64
+	// room is how many bytes are copied at most.
+	room   int64
 	leases leases
 	sum    summing
 
@@ -81,6 +79,9 @@ type copying struct {
 func (c *copying) add(ctx context.Context, records []*mvccpb.KeyValue) error {
 	for _, each := range records {
 		c.sum.add(each)
+		if c.sum.bytes > c.room {
+			return ErrNoRoom
+		}
 		size := len(each.Key) + len(each.Value)
 		if len(c.puts) == maxOperations || c.bytes+size > maxBytes {
 			if err := c.flush(ctx); err != nil {

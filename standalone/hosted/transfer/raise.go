@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -19,7 +20,18 @@ const (
 	MaxRaise = 1_000_000
 	// RaiseBytes is what each revision takes until it is compacted.
 	RaiseBytes = 128
+	// margin is how many revisions the new etcd is ahead of the old one: a process
+	// that has not noticed the move yet reads the old one for a moment.
+	margin = 10_000
+	// leastAhead is what must be left of the margin when the data is copied, and
+	// preparedAhead what is left before the control plane is stopped.
+	leastAhead    = margin / 2
+	preparedAhead = margin / 4 * 3
 )
+
+// ErrOutrun means that the revision of the etcd with the data rises nearly as fast
+// as that of the other one is raised.
+var ErrOutrun = errors.New("the revision of the etcd with the data rises nearly as fast as this one can be raised")
 
 // FarBehindError reports an etcd whose revision is too far behind another one's.
 type FarBehindError struct{ Revision, Target int64 }
@@ -31,38 +43,74 @@ func (e *FarBehindError) Error() string {
 }
 
 // Behind returns how many revisions an etcd is behind another one, with a margin.
-func Behind(ctx context.Context, from, to *clientv3.Client) (gap, target int64, err error) {
-	var revisions [2]int64
-	for i, client := range []*clientv3.Client{from, to} {
-		now, err := client.Get(ctx, raiseKey, clientv3.WithCountOnly())
-		if err != nil {
-			return 0, 0, fmt.Errorf("read the revision of etcd: %w", err)
-		}
-		revisions[i] = now.Header.Revision
+func Behind(ctx context.Context, from, to *clientv3.Client) (gap int64, err error) {
+	at, err := revisionNow(ctx, from)
+	if err != nil {
+		return 0, err
 	}
-	target = revisions[0] + margin
-	if gap = max(target-revisions[1], 0); gap > MaxRaise {
-		return gap, target, &FarBehindError{Revision: revisions[1], Target: target}
+	behind, err := revisionNow(ctx, to)
+	if err != nil {
+		return 0, err
 	}
-	return gap, target, nil
+	target := at + margin
+	if gap = max(target-behind, 0); gap > MaxRaise {
+		return gap, &FarBehindError{Revision: behind, Target: target}
+	}
+	return gap, nil
 }
 
-// Raise raises the revision of an etcd to a target by writes, if it is behind. An
-// etcd has no other way to change its revision while it runs.
-func Raise(ctx context.Context, client *clientv3.Client, target int64) error {
+// CatchUp raises the revision of an etcd above that of another one, which rises
+// meanwhile.
+func CatchUp(ctx context.Context, from, to *clientv3.Client) error {
+	for last := int64(0); ; {
+		gap, err := Behind(ctx, from, to)
+		switch {
+		case err != nil:
+			return err
+		case gap <= margin-preparedAhead:
+			return nil
+		case outrun(last, gap):
+			return ErrOutrun
+		}
+		if err := raise(ctx, to, gap); err != nil {
+			return err
+		}
+		last = gap
+	}
+}
+
+// outrun reports whether a gap does not shrink as it should by writing as many
+// revisions as the last gap had; 0 for the first one.
+func outrun(last, gap int64) bool { return last > 0 && gap > last/4*3 }
+
+// keepAhead raises the revision of an etcd to a target while a control plane is
+// stopped: little, or it takes too long.
+func keepAhead(ctx context.Context, client *clientv3.Client, target int64) error {
+	now, err := revisionNow(ctx, client)
+	switch gap := target - now; {
+	case err != nil:
+		return err
+	case gap > margin:
+		return ErrOutrun
+	case gap > 0:
+		return raise(ctx, client, gap)
+	}
+	return nil
+}
+
+func revisionNow(ctx context.Context, client *clientv3.Client) (int64, error) {
 	now, err := client.Get(ctx, raiseKey, clientv3.WithCountOnly())
 	if err != nil {
-		return fmt.Errorf("read the revision of etcd: %w", err)
+		return 0, fmt.Errorf("read the revision of etcd: %w", err)
 	}
-	revision := now.Header.Revision
-	switch {
-	case revision >= target:
-		return nil
-	case target-revision > MaxRaise:
-		return &FarBehindError{Revision: revision, Target: target}
-	}
+	return now.Header.Revision, nil
+}
+
+// raise raises the revision of an etcd by writes: an etcd has no other way to
+// change it while it runs.
+func raise(ctx context.Context, client *clientv3.Client, by int64) error {
 	var left atomic.Int64
-	left.Store(target - revision)
+	left.Store(by)
 	group, ctx := errgroup.WithContext(ctx)
 	for range raisers {
 		group.Go(func() error {

@@ -50,6 +50,8 @@ type State struct {
 	Sealed bool
 	// Since is the first revision of the data; 0 for any.
 	Since int64
+	// Attempt is the last attempt that has changed the side.
+	Attempt int64
 }
 
 func (s Side) seal() string     { return SealRoot + s.Tenant }
@@ -63,7 +65,7 @@ func (s Side) State(ctx context.Context) (State, error) {
 		return State{}, fmt.Errorf("read where the data of control plane %q is: %w", s.Tenant, err)
 	}
 	kept, err := decodeRecord(response.Responses[1].GetResponseRange().Kvs)
-	return State{Sealed: response.Responses[0].GetResponseRange().Count > 0, Since: kept.Since}, err
+	return State{Sealed: response.Responses[0].GetResponseRange().Count > 0, Since: kept.Since, Attempt: kept.Attempt}, err
 }
 
 // Seal has the etcd reject all further writes of apiservers to a side, and

@@ -21,15 +21,15 @@ type Sum struct {
 	Hash           [sha256.Size]byte
 }
 
-// Sum reads the records of a side, and returns the revision at which it has read
-// them.
+// Sum reads the records of a side, and returns a revision from which on it has
+// read them. They are those of one moment if the side is sealed.
 func (s Side) Sum(ctx context.Context) (sum Sum, revision int64, err error) {
 	now, err := s.Client.Get(ctx, s.prefix(), clientv3.WithCountOnly())
 	if err != nil {
 		return Sum{}, 0, wrap(err, "read the data", s)
 	}
 	var all summing
-	err = s.pages(ctx, now.Header.Revision, func(_ context.Context, records []*mvccpb.KeyValue) error {
+	err = s.pages(ctx, func(_ context.Context, records []*mvccpb.KeyValue) error {
 		for _, each := range records {
 			all.add(each)
 		}
@@ -38,11 +38,12 @@ func (s Side) Sum(ctx context.Context) (sum Sum, revision int64, err error) {
 	return all.Sum(), now.Header.Revision, wrap(err, "read the data", s)
 }
 
-// pages reads the records of a side at a revision.
-func (s Side) pages(ctx context.Context, revision int64, receive func(context.Context, []*mvccpb.KeyValue) error) error {
+// pages reads the records of a side as they are: a revision that takes long to
+// read can be compacted meanwhile.
+func (s Side) pages(ctx context.Context, receive func(context.Context, []*mvccpb.KeyValue) error) error {
 	begin, end := s.prefix(), clientv3.GetPrefixRangeEnd(s.prefix())
 	for {
-		page, err := s.Client.Get(ctx, begin, clientv3.WithRange(end), clientv3.WithLimit(pageSize), clientv3.WithRev(revision))
+		page, err := s.Client.Get(ctx, begin, clientv3.WithRange(end), clientv3.WithLimit(pageSize))
 		if err != nil {
 			return err
 		}

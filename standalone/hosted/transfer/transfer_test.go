@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -21,6 +24,9 @@ import (
 )
 
 // pair starts two etcds, and returns the sides of a tenant in them.
+// plenty is more room than a test needs.
+const plenty = 1 << 30
+
 func pair(t *testing.T) (from, to transfer.Side) {
 	t.Helper()
 	_, a := etcdtest.Start(t)
@@ -78,7 +84,7 @@ func TestCopy(t *testing.T) {
 	_, err = from.Client.Put(t.Context(), key("event"), "expires", clientv3.WithLease(lease.ID))
 	g.Expect(err).NotTo(HaveOccurred())
 
-	copied, err := transfer.Copy(t.Context(), from, to, 1)
+	copied, err := transfer.Copy(t.Context(), from, to, 1, plenty)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(copied.Records).To(BeEquivalentTo(701))
 	g.Expect(value(t, to.Client, key("pod-699"))).To(Equal("value 699"))
@@ -99,8 +105,8 @@ func TestCopy(t *testing.T) {
 	g.Expect(state.Sealed).To(BeTrue(), "until it is opened")
 	g.Expect(state.Since).To(BeNumerically(">=", event.Kvs[0].ModRevision))
 	g.Expect(to.Open(t.Context(), 1)).To(Succeed())
-	g.Expect(to.State(t.Context())).To(Equal(transfer.State{Since: state.Since}))
-	g.Expect(from.State(t.Context())).To(Equal(transfer.State{Sealed: true}))
+	g.Expect(to.State(t.Context())).To(Equal(transfer.State{Since: state.Since, Attempt: 1}))
+	g.Expect(from.State(t.Context())).To(Equal(transfer.State{Sealed: true, Attempt: 1}))
 }
 
 // TestCopyBack: a side that the data has left can have it again, without what it
@@ -110,11 +116,12 @@ func TestCopyBack(t *testing.T) {
 	g := NewWithT(t)
 	from, to := pair(t)
 	fill(t, from, 3)
-	_, err := transfer.Copy(t.Context(), from, to, 1)
+	_, err := transfer.Copy(t.Context(), from, to, 1, plenty)
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = to.Client.Delete(t.Context(), key("pod-1"))
 	g.Expect(err).NotTo(HaveOccurred())
-	copied, err := transfer.Copy(t.Context(), to, from, 2)
+	g.Expect(transfer.CatchUp(t.Context(), to.Client, from.Client)).To(Succeed())
+	copied, err := transfer.Copy(t.Context(), to, from, 2, plenty)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(copied.Records).To(BeEquivalentTo(2))
 	g.Expect(value(t, from.Client, key("pod-1"))).To(BeEmpty())
@@ -126,13 +133,13 @@ func TestEarlierAttempts(t *testing.T) {
 	t.Parallel()
 	from, to := pair(t)
 	fill(t, from, 3)
-	_, err := transfer.Copy(t.Context(), from, to, 2)
+	_, err := transfer.Copy(t.Context(), from, to, 2, plenty)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	for name, attempt := range map[string]func(context.Context) error{
 		"seals":  func(ctx context.Context) error { _, err := to.Seal(ctx, 1); return err },
 		"opens":  func(ctx context.Context) error { return from.Open(ctx, 1) },
 		"clears": func(ctx context.Context) error { _, err := to.Clear(ctx, 1); return err },
-		"copies": func(ctx context.Context) error { _, err := transfer.Copy(ctx, from, to, 1); return err },
+		"copies": func(ctx context.Context) error { _, err := transfer.Copy(ctx, from, to, 1, plenty); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -256,26 +263,118 @@ func TestBound(t *testing.T) {
 	defer client.Close()
 	transfer.Bound(client, time.Second)
 	begin := time.Now()
-	_, err = transfer.Copy(t.Context(), from, transfer.Side{Client: client, Tenant: "red"}, 1)
+	_, err = transfer.Copy(t.Context(), from, transfer.Side{Client: client, Tenant: "red"}, 1, plenty)
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(time.Since(begin)).To(BeNumerically("<", 20*time.Second))
 }
 
 // TestRaise measures how long it takes to raise a revision.
-func TestRaise(t *testing.T) {
+func TestCatchUp(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	from, to := pair(t)
-	begin := time.Now()
-	g.Expect(transfer.Raise(t.Context(), to.Client, 20_001)).To(Succeed())
-	t.Logf("20,000 revisions took %s", time.Since(begin))
-	now, err := to.Client.Get(t.Context(), "any")
+	fill(t, from, 50)
+	gap, err := transfer.Behind(t.Context(), from.Client, to.Client)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(now.Header.Revision).To(BeNumerically(">=", 20_001))
-	g.Expect(transfer.Raise(t.Context(), to.Client, 5)).To(Succeed(), "it is ahead")
-	gap, _, err := transfer.Behind(t.Context(), from.Client, to.Client)
+	g.Expect(gap).To(BeNumerically(">", 10_000))
+	g.Expect(transfer.CatchUp(t.Context(), from.Client, to.Client)).To(Succeed())
+	raised := revision(t, to.Client)
+	g.Expect(raised).To(BeNumerically(">", 10_000))
+	g.Expect(transfer.CatchUp(t.Context(), from.Client, to.Client)).To(Succeed())
+	g.Expect(revision(t, to.Client)).To(Equal(raised), "it is ahead")
+}
+
+// TestCopyKeepsAhead: the revision of the old etcd may have risen since the
+// preparation.
+func TestCopyKeepsAhead(t *testing.T) {
+	t.Parallel()
+	from, to := pair(t)
+	fill(t, from, 3)
+	copied, err := transfer.Copy(t.Context(), from, to, 1, plenty)
+	g := NewWithT(t)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(gap).To(BeZero())
-	var behind *transfer.FarBehindError
-	g.Expect(transfer.Raise(t.Context(), from.Client, transfer.MaxRaise+1000)).To(BeAssignableToTypeOf(behind))
+	g.Expect(copied.Records).To(BeEquivalentTo(3))
+	g.Expect(revision(t, to.Client)).To(BeNumerically(">", revision(t, from.Client)+4000))
+
+	_, behind := etcdtest.Start(t)
+	raise(t, from.Client, 12_000)
+	_, err = transfer.Copy(t.Context(), from, transfer.Side{Client: behind, Tenant: "red"}, 2, plenty)
+	g.Expect(err).To(MatchError(transfer.ErrOutrun), "by little only")
+}
+
+func TestRoom(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	from, to := pair(t)
+	fill(t, from, 700)
+	all, _, err := from.Sum(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = transfer.Copy(t.Context(), from, to, 1, all.Bytes-1)
+	g.Expect(err).To(MatchError(transfer.ErrNoRoom))
+	g.Expect(from.Open(t.Context(), 1)).To(Succeed())
+	copied, err := transfer.Copy(t.Context(), from, to, 2, all.Bytes)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(copied).To(Equal(all))
+}
+
+// TestFull: the etcd has less room than was estimated.
+func TestFull(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	_, source := etcdtest.Start(t)
+	_, small := etcdtest.StartWith(t, func(config *embed.Config) { config.QuotaBackendBytes = 6 << 20 })
+	from, to := transfer.Side{Client: source, Tenant: "red"}, transfer.Side{Client: small, Tenant: "red"}
+	g.Expect(transfer.CatchUp(t.Context(), source, small)).To(Succeed())
+	for i := range 40 {
+		_, err := source.Put(t.Context(), key(strconv.Itoa(i)), strings.Repeat("x", 256<<10))
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	_, err := transfer.Copy(t.Context(), from, to, 1, plenty)
+	g.Expect(err).To(MatchError(rpctypes.ErrNoSpace))
+	g.Expect(from.Open(t.Context(), 1)).To(Succeed())
+	g.Expect(from.State(t.Context())).To(Equal(transfer.State{Attempt: 1}))
+	state, err := to.State(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(state.Sealed).To(BeTrue(), "what was copied is no data of the tenant")
+}
+
+// TestOddKeys: an apiserver's keys are what tenants call their objects.
+func TestOddKeys(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	from, to := pair(t)
+	odd := map[string]string{
+		key("a") + "/": "a trailing slash", key("a\x00b"): "a zero", key("a\xff\xff"): "no text", key(strings.Repeat("n", 1500)): "long",
+		key("empty"): "", keyspace.Prefix("red") + "/": "the prefix itself",
+	}
+	for name, value := range odd {
+		_, err := from.Client.Put(t.Context(), name, value)
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	for _, others := range []string{keyspace.Prefix("red") + "0", keyspace.Prefix("red-1") + "/x", keyspace.Prefix("re") + "/d"} {
+		_, err := from.Client.Put(t.Context(), others, "of another")
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	copied, err := transfer.Copy(t.Context(), from, to, 1, plenty)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(copied.Records).To(BeEquivalentTo(len(odd)))
+	for name, want := range odd {
+		g.Expect(value(t, to.Client, name)).To(Equal(want), "%q", name)
+	}
+}
+
+func revision(t *testing.T, client *clientv3.Client) int64 {
+	t.Helper()
+	now, err := client.Get(t.Context(), "any")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	return now.Header.Revision
+}
+
+// raise raises the revision of an etcd.
+func raise(t *testing.T, client *clientv3.Client, by int) {
+	t.Helper()
+	for range by {
+		_, err := client.Put(t.Context(), "/any", "")
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	}
 }
