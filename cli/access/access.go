@@ -65,7 +65,8 @@ func Gateway(ctx context.Context, super client.Reader, vc *tenancyv1alpha1.Virtu
 	if missing {
 		return nil, &exit.Error{
 			Code: exit.Failed, Err: fmt.Errorf("tenant %s/%s has no kubeconfig through the gateway", vc.Namespace, vc.Name),
-			Next: "See whether the installation has a gateway (vcGateway.enabled of the chart); it takes no client certificates for an External control plane",
+			Next: "See whether the installation has a gateway (vcGateway.enabled of the chart); " +
+				"it takes no client certificates for an External control plane",
 		}
 	}
 	return config, err
