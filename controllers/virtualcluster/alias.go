@@ -30,7 +30,7 @@ func (r *Reconciler) findAlias(ctx context.Context, vc *tenancyv1alpha1.VirtualC
 	if vc.Spec.Alias == "" {
 		return 0, nil
 	}
-	holder, err := alias.Holder(ctx, r.Client, vc.Spec.Alias)
+	holder, err := alias.Holder(ctx, r.Live, vc.Spec.Alias)
 	switch {
 	case err != nil || holder == nil:
 		return 0, err
@@ -66,7 +66,7 @@ func (r *Reconciler) sameAlias(ctx context.Context, object client.Object) []reco
 		return nil
 	}
 	list := &tenancyv1alpha1.VirtualClusterList{}
-	if err := r.Client.List(ctx, list, client.MatchingFields{alias.Field: values[0]}); err != nil {
+	if err := r.Live.List(ctx, list, client.MatchingFields{alias.Field: values[0]}); err != nil {
 		log.FromContext(ctx).Error(err, "Failed to list VirtualClusters by alias")
 		return nil
 	}

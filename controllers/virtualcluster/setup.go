@@ -25,7 +25,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/internal/alias"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 )
@@ -51,9 +50,6 @@ const (
 
 // SetupWithManager adds the reconciler to a manager whose cache has CachedObjects.
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
-	if err := alias.Index(context.Background(), mgr.GetFieldIndexer()); err != nil {
-		return err
-	}
 	b := builder.ControllerManagedBy(mgr).
 		Named("virtualcluster").
 		For(&tenancyv1alpha1.VirtualCluster{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: concerns})).

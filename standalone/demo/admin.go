@@ -81,7 +81,7 @@ func (a *Admin) Connect(ctx context.Context, name string) (*Tenant, error) {
 	if err := a.client.Get(ctx, key, secret); err != nil {
 		return nil, fmt.Errorf("read the kubeconfig of %s: %w", name, err)
 	}
-	return newTenant(name, vc.Status.ClusterNamespace, kubeconfig.ForUsers(secret.Data))
+	return newTenant(name, vc.Status.ClusterNamespace, secret.Data[names.AdminKubeconfigKey], kubeconfig.ForUsers(secret.Data))
 }
 
 // remove deletes a VirtualCluster and waits until it is gone.

@@ -30,21 +30,22 @@ const (
 //go:embed shop.yaml
 var shopManifest []byte
 
-// Tenant is a user of a tenant cluster, who has its kubeconfig only.
+// Tenant is a user of a tenant cluster, who has its kubeconfig only. It uses the
+// control plane's own address, whose responses are those of the apiserver.
 type Tenant struct {
 	// Name is the VirtualCluster's.
 	Name string
 	// Namespace is the tenant's root namespace in the super cluster.
 	Namespace string
-	// Kubeconfig is the tenant's admin's.
+	// Kubeconfig is the one that the tenant gets.
 	Kubeconfig []byte
 
 	client client.WithWatch
 	config *rest.Config
 }
 
-func newTenant(name, namespace string, data []byte) (*Tenant, error) {
-	config, err := kubeconfig.RESTConfig(data)
+func newTenant(name, namespace string, own, forUsers []byte) (*Tenant, error) {
+	config, err := kubeconfig.RESTConfig(own)
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig of %s: %w", name, err)
 	}
@@ -52,7 +53,7 @@ func newTenant(name, namespace string, data []byte) (*Tenant, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig of %s: %w", name, err)
 	}
-	return &Tenant{Name: name, Namespace: namespace, Kubeconfig: data, client: c, config: config}, nil
+	return &Tenant{Name: name, Namespace: namespace, Kubeconfig: forUsers, client: c, config: config}, nil
 }
 
 // open applies the manifest of the shop.

@@ -50,7 +50,7 @@ func TestParse(t *testing.T) {
 
 // TestNewTenant: what cannot be a kubeconfig says whose it is.
 func TestNewTenant(t *testing.T) {
-	if _, err := newTenant("red", "default-red", []byte("nothing")); err == nil || !strings.Contains(err.Error(), "kubeconfig of red") {
+	if _, err := newTenant("red", "default-red", []byte("nothing"), nil); err == nil || !strings.Contains(err.Error(), "kubeconfig of red") {
 		t.Errorf("got %v", err)
 	}
 }
