@@ -51,7 +51,11 @@ func (c *ControlPlane) startControllers(ctx context.Context, server *apiServer) 
 	if err != nil {
 		return nil, err
 	}
-	return controllers.Start(ctx, c.spec.Controllers, env)
+	started, err := controllers.Start(ctx, c.spec.Controllers, env)
+	if err != nil {
+		return nil, err // not a manager that is nil
+	}
+	return started, nil
 }
 
 // FailingControllers returns the errors of controllers that do not work, by
