@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
@@ -82,11 +83,30 @@ func (s Side) Open(ctx context.Context, attempt int64) error {
 }
 
 // Clear deletes the data of a side and seals it. It returns the revision of
-// that.
+// that. An etcd that is full rejects that, but the data of a side that is sealed
+// is deleted even so, which makes room for the next attempt.
 func (s Side) Clear(ctx context.Context, attempt int64) (revision int64, err error) {
-	revision, err = s.update(ctx, attempt, func(r *record) { r.Since = 0 },
-		s.putSeal(), clientv3.OpDelete(s.prefix(), clientv3.WithPrefix()))
+	revision, err = s.update(ctx, attempt, func(r *record) { r.Since = 0 }, s.putSeal(), s.deleteData())
+	if errors.Is(err, rpctypes.ErrNoSpace) {
+		err = errors.Join(err, s.deleteSealed(ctx, attempt))
+	}
 	return revision, wrap(err, "delete the data", s)
+}
+
+// deleteSealed deletes the data of a side that is sealed, without a write: that is
+// all that a full etcd does. A later attempt prevents it.
+func (s Side) deleteSealed(ctx context.Context, attempt int64) error {
+	found, kept, err := s.record(ctx)
+	switch {
+	case err != nil:
+		return err
+	case kept.Attempt > attempt:
+		return ErrSuperseded
+	}
+	_, err = s.Client.Txn(ctx).If(
+		clientv3.Compare(clientv3.ModRevision(s.recordAt()), "=", found), clientv3.Compare(clientv3.CreateRevision(s.seal()), ">", 0),
+	).Then(s.deleteData()).Commit()
+	return err
 }
 
 // Erase deletes the seal and the record of a side, whose tenant is deleted.
@@ -101,17 +121,24 @@ func (s Side) accept(ctx context.Context, attempt, revision int64) error {
 	return wrap(err, "accept the data", s)
 }
 
-func (s Side) putSeal() clientv3.Op { return clientv3.OpPut(s.seal(), "") }
+func (s Side) putSeal() clientv3.Op    { return clientv3.OpPut(s.seal(), "") }
+func (s Side) deleteData() clientv3.Op { return clientv3.OpDelete(s.prefix(), clientv3.WithPrefix()) }
+
+// record reads the record of a side, and its revision.
+func (s Side) record(ctx context.Context) (revision int64, kept record, err error) {
+	found, err := s.Client.Get(ctx, s.recordAt())
+	if err != nil {
+		return 0, record{}, err
+	}
+	kept, err = decodeRecord(found.Kvs)
+	return revisionOf(found.Kvs), kept, err
+}
 
 // update changes the record of a side together with other operations, unless a
 // later attempt has changed it. It returns the revision of that.
 func (s Side) update(ctx context.Context, attempt int64, change func(*record), with ...clientv3.Op) (revision int64, err error) {
 	for range updates {
-		found, err := s.Client.Get(ctx, s.recordAt())
-		if err != nil {
-			return 0, err
-		}
-		kept, err := decodeRecord(found.Kvs)
+		found, kept, err := s.record(ctx)
 		if err != nil {
 			return 0, err
 		}
@@ -124,7 +151,7 @@ func (s Side) update(ctx context.Context, attempt int64, change func(*record), w
 		if err != nil {
 			return 0, err
 		}
-		response, err := s.Client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(s.recordAt()), "=", revisionOf(found.Kvs))).
+		response, err := s.Client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(s.recordAt()), "=", found)).
 			Then(append(with, clientv3.OpPut(s.recordAt(), string(encoded)))...).Commit()
 		if err != nil {
 			return 0, err

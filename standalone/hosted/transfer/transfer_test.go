@@ -336,6 +336,17 @@ func TestFull(t *testing.T) {
 	state, err := to.State(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(state.Sealed).To(BeTrue(), "what was copied is no data of the tenant")
+
+	_, err = to.Clear(t.Context(), 0)
+	g.Expect(err).To(MatchError(transfer.ErrSuperseded))
+	partial, _, err := to.Sum(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(partial.Records).NotTo(BeZero(), "an earlier attempt deletes nothing")
+	_, err = to.Clear(t.Context(), 2)
+	g.Expect(err).To(MatchError(rpctypes.ErrNoSpace))
+	left, _, err := to.Sum(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(left.Records).To(BeZero(), "this makes room")
 }
 
 // TestOddKeys: an apiserver's keys are what tenants call their objects.
