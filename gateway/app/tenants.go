@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -35,12 +36,13 @@ type reconciler struct {
 	client.Reader // a cache
 
 	index *tenants.Index
+	// byAlias has the cache indexed by aliases.
+	byAlias func() error
 }
 
 func (r *reconciler) setup(mgr manager.Manager) error {
-	if err := alias.Index(context.Background(), mgr.GetFieldIndexer()); err != nil {
-		return err
-	}
+	// At the first reconcile: before it, the CRDs may not be installed.
+	r.byAlias = sync.OnceValue(func() error { return alias.Index(context.Background(), mgr.GetFieldIndexer()) })
 	return builder.ControllerManagedBy(mgr).Named("tenants").
 		For(&tenancyv1alpha1.VirtualCluster{}).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(ownerOf)).
@@ -91,6 +93,12 @@ func (r *reconciler) findHolders(ctx context.Context, of types.NamespacedName, c
 	aliases := r.index.AliasesOf(of)
 	if current != "" {
 		aliases = append(aliases, current)
+	}
+	if len(aliases) == 0 {
+		return nil
+	}
+	if err := r.byAlias(); err != nil {
+		return err
 	}
 	for _, each := range aliases {
 		holder, err := alias.Holder(ctx, r.Reader, each)

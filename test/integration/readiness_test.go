@@ -12,12 +12,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2/textlogger"
 
 	"github.com/virtualcluster/virtualcluster/config/crd"
 	"github.com/virtualcluster/virtualcluster/config/rbac"
 	controllers "github.com/virtualcluster/virtualcluster/controllers/app"
+	gateway "github.com/virtualcluster/virtualcluster/gateway/app"
 	"github.com/virtualcluster/virtualcluster/internal/component"
 	"github.com/virtualcluster/virtualcluster/syncer/app"
 	"github.com/virtualcluster/virtualcluster/test/kit"
@@ -113,6 +115,13 @@ func runManager(ctx context.Context, super *rest.Config, options component.Optio
 	return controllers.Run(ctx, super, controllers.Options{Options: options})
 }
 
+func runGateway(ctx context.Context, super *rest.Config, options component.Options) error {
+	o := gateway.DefaultOptions()
+	o.Options, o.Registerer, o.Address = options, prometheus.NewRegistry(), "127.0.0.1:0"
+	o.CertSecret, o.Hosts = types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "gateway"}, []string{"localhost"}
+	return gateway.Run(ctx, super, o)
+}
+
 func runSyncer(ctx context.Context, super *rest.Config, options component.Options) error {
 	o := app.DefaultOptions()
 	o.Options, o.Registerer = options, prometheus.NewRegistry()
@@ -153,6 +162,7 @@ var _ = Describe("A program that is started before the CRDs are installed", func
 	},
 		Entry("as vc-manager", program(runManager)),
 		Entry("as vc-syncer", program(runSyncer)),
+		Entry("as vc-gateway", program(runGateway)),
 	)
 
 	It("stops while it waits", func(ctx SpecContext) {
