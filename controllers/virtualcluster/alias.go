@@ -65,14 +65,14 @@ func (r *Reconciler) sameAlias(ctx context.Context, object client.Object) []reco
 	if len(values) == 0 {
 		return nil
 	}
-	list := &tenancyv1alpha1.VirtualClusterList{}
-	if err := r.Live.List(ctx, list, client.MatchingFields{alias.Field: values[0]}); err != nil {
-		log.FromContext(ctx).Error(err, "Failed to list VirtualClusters by alias")
+	all, err := alias.List(ctx, r.Live, values[0])
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Cannot reconcile the VirtualClusters with the alias of another one")
 		return nil
 	}
-	requests := make([]reconcile.Request, 0, len(list.Items))
-	for i := range list.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	requests := make([]reconcile.Request, 0, len(all))
+	for i := range all {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&all[i])})
 	}
 	return requests
 }

@@ -6,6 +6,7 @@ package virtualcluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -106,11 +107,10 @@ func (r *Reconciler) reconcile(ctx context.Context, vc *tenancyv1alpha1.VirtualC
 	}
 	before := vc.DeepCopy()
 	o := r.ensure(ctx, vc)
-	var err error
-	if o.alias, err = r.findAlias(ctx, vc); err != nil {
-		return reconcile.Result{}, err
-	}
-	return r.report(ctx, before, vc, o)
+	var unknown error
+	o.alias, unknown = r.findAlias(ctx, vc)
+	result, err := r.report(ctx, before, vc, o)
+	return result, errors.Join(err, unknown)
 }
 
 // ensure makes what the tenant lacks, in order: root namespace, control plane,

@@ -31,14 +31,20 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// Holder returns the VirtualCluster that has an alias; nil for none. One that is
-// being deleted has it until it is gone.
-func Holder(ctx context.Context, reader client.Reader, alias string) (*tenancyv1alpha1.VirtualCluster, error) {
+// List returns the VirtualClusters that name an alias in their spec.
+func List(ctx context.Context, reader client.Reader, alias string) ([]tenancyv1alpha1.VirtualCluster, error) {
 	list := &tenancyv1alpha1.VirtualClusterList{}
 	if err := reader.List(ctx, list, client.MatchingFields{Field: alias}); err != nil {
 		return nil, fmt.Errorf("list VirtualClusters with alias %s: %w", alias, err)
 	}
-	return oldest(list.Items), nil
+	return list.Items, nil
+}
+
+// Holder returns the VirtualCluster that has an alias; nil for none. One that is
+// being deleted has it until its finalizers are removed.
+func Holder(ctx context.Context, reader client.Reader, alias string) (*tenancyv1alpha1.VirtualCluster, error) {
+	all, err := List(ctx, reader, alias)
+	return oldest(all), err
 }
 
 // oldest returns the VirtualCluster that was created first. The UID decides
@@ -47,16 +53,16 @@ func Holder(ctx context.Context, reader client.Reader, alias string) (*tenancyv1
 func oldest(all []tenancyv1alpha1.VirtualCluster) *tenancyv1alpha1.VirtualCluster {
 	var first *tenancyv1alpha1.VirtualCluster
 	for i := range all {
-		if first == nil || IsOlder(&all[i], first) {
+		if first == nil || isOlder(&all[i], first) {
 			first = &all[i]
 		}
 	}
 	return first
 }
 
-// IsOlder reports whether the one of two VirtualClusters with an alias has it
+// isOlder reports whether the one of two VirtualClusters with an alias has it
 // before the other.
-func IsOlder(a, b *tenancyv1alpha1.VirtualCluster) bool {
+func isOlder(a, b *tenancyv1alpha1.VirtualCluster) bool {
 	if a.CreationTimestamp.Equal(&b.CreationTimestamp) {
 		return a.UID < b.UID
 	}
