@@ -273,7 +273,8 @@ func forget(status *tenancyv1alpha1.HostedControlPlaneStatus, store string) {
 }
 
 // switchStore records that the data is in the new store, if this is still the last
-// attempt and the move is still asked for. It is the one write that decides which store has the data.
+// attempt and the spec still names that store. It is the one write that decides
+// which store has the data.
 func (r *controlPlanes) switchStore(ctx context.Context, plane *tenancyv1alpha1.HostedControlPlane, attempt int64) error {
 	at, to := plane.DataStore(), plane.Spec.Store
 	return r.updateStatus(ctx, client.ObjectKeyFromObject(plane), func(fresh *tenancyv1alpha1.HostedControlPlane) error {

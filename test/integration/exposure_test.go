@@ -131,7 +131,7 @@ var _ = Describe("The address of a hosted control plane", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 		Eventually(watch.ResultChan()).Should(Receive(HaveField("Object", HaveField("Name", "watched"))))
 
-		config.ServerName = "nobody.example.org"
+		config.ServerName = "unknown.example.org"
 		_, err = rootOf(ctx, config)
 		Expect(err).To(HaveOccurred())
 	})

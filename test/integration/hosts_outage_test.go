@@ -22,12 +22,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/config/rbac"
-	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
@@ -70,21 +68,9 @@ type hostedTenant struct {
 // of specs.
 func newHostedTenant(ctx context.Context, super *kit.Site, name string) *hostedTenant {
 	GinkgoHelper()
-	t := &hostedTenant{vc: kit.VirtualCluster(func(vc *tenancyv1alpha1.VirtualCluster) {
-		vc.Name, vc.Spec.Provisioner = name, ""
-	}), pods: map[string]map[types.UID]bool{}}
-	kit.Create(ctx, super.Client, t.vc)
-	Eventually(kit.Read(ctx, super.Client, t.vc)).WithTimeout(takenOver).Should(
-		kit.HaveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
-	Expect(kit.Get(ctx, super.Client, t.vc)).To(Succeed())
-	t.plane = &tenancyv1alpha1.HostedControlPlane{
-		ObjectMeta: metav1.ObjectMeta{Namespace: t.vc.Status.ClusterNamespace, Name: tenancyv1alpha1.HostedControlPlaneName},
-	}
-	Expect(kit.Get(ctx, super.Client, t.plane)).To(Succeed())
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: t.plane.Namespace, Name: names.AdminKubeconfigSecret}}
-	Expect(kit.Get(ctx, super.Client, secret)).To(Succeed())
-	t.config = must(clientcmd.RESTConfigFromKubeConfig(secret.Data[names.AdminKubeconfigKey]))
-	t.config.QPS, t.config.Timeout = -1, kit.Soon
+	made := super.NewTenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) { vc.Name = name })
+	t := &hostedTenant{vc: made.VC, plane: made.Plane, config: made.Config, pods: map[string]map[types.UID]bool{}}
+	t.config.Timeout = kit.Soon
 	t.client = must(kubernetes.NewForConfig(t.config))
 	t.followPods(ctx)
 	return t

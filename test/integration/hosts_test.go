@@ -36,8 +36,8 @@ var _ = Describe("Hosts of an installation", Ordered, func() {
 	var (
 		super    *kit.Site
 		replicas = map[string]*kit.HostReplica{}
-		red      = kit.VirtualCluster(func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Provisioner = "" })
-		plane    = &tenancyv1alpha1.HostedControlPlane{}
+		red      *tenancyv1alpha1.VirtualCluster
+		plane    *tenancyv1alpha1.HostedControlPlane
 		tenants  kubernetes.Interface
 	)
 
@@ -65,18 +65,10 @@ var _ = Describe("Hosts of an installation", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
 		super = kit.StartSite(ctx)
 		start(ctx, "host-a")
-		kit.Create(ctx, super.Client, red)
-		Eventually(kit.Read(ctx, super.Client, red)).WithTimeout(later).Should(
-			kit.HaveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
-		Expect(kit.Get(ctx, super.Client, red)).To(Succeed())
-		plane.Namespace, plane.Name = red.Status.ClusterNamespace, tenancyv1alpha1.HostedControlPlaneName
-		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: plane.Namespace, Name: names.AdminKubeconfigSecret}}
-		Expect(kit.Get(ctx, super.Client, secret)).To(Succeed())
-		config, err := clientcmd.RESTConfigFromKubeConfig(secret.Data[names.AdminKubeconfigKey])
-		Expect(err).NotTo(HaveOccurred())
-		config.QPS, config.Timeout = -1, kit.Soon
-		tenants, err = kubernetes.NewForConfig(config)
-		Expect(err).NotTo(HaveOccurred())
+		made := super.NewTenant(ctx)
+		red, plane = made.VC, made.Plane
+		made.Config.Timeout = kit.Soon
+		tenants = must(kubernetes.NewForConfig(made.Config))
 	}, NodeTimeout(2*later))
 
 	It("run a control plane with its keys in Secrets of its root namespace", func(ctx SpecContext) {

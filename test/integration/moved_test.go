@@ -17,11 +17,9 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/test/kit"
 )
 
@@ -39,23 +37,8 @@ type movedTenant struct {
 // newMovedTenant creates a tenant of a site, whose control plane is ready.
 func newMovedTenant(ctx context.Context, super *kit.Site, change ...func(*tenancyv1alpha1.VirtualCluster)) *movedTenant {
 	GinkgoHelper()
-	m := &movedTenant{
-		super: super, plane: &tenancyv1alpha1.HostedControlPlane{},
-		vc: kit.VirtualCluster(append(change, func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Provisioner = "" })...),
-	}
-	kit.Create(ctx, super.Client, m.vc)
-	Eventually(kit.Read(ctx, super.Client, m.vc)).WithTimeout(moveTime).Should(
-		kit.HaveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
-	Expect(kit.Get(ctx, super.Client, m.vc)).To(Succeed())
-	m.plane.Namespace, m.plane.Name = m.vc.Status.ClusterNamespace, tenancyv1alpha1.HostedControlPlaneName
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: m.plane.Namespace, Name: names.AdminKubeconfigSecret}}
-	Expect(kit.Get(ctx, super.Client, secret)).To(Succeed())
-	config, err := clientcmd.RESTConfigFromKubeConfig(secret.Data[names.AdminKubeconfigKey])
-	Expect(err).NotTo(HaveOccurred())
-	config.QPS = -1
-	m.client, err = kubernetes.NewForConfig(config)
-	Expect(err).NotTo(HaveOccurred())
-	return m
+	made := super.NewTenant(ctx, change...)
+	return &movedTenant{super: super, vc: made.VC, plane: made.Plane, client: must(kubernetes.NewForConfig(made.Config))}
 }
 
 // ask asks for a store.

@@ -65,6 +65,6 @@ func shouldWorkThroughHAProxy(ctx context.Context, t *local.Tenant, pod *corev1.
 	Expect(run("exec", pod.Name, "--", "/agnhost", "--help")).To(ContainSubstring("Available Commands"))
 	run("delete", "configmap", "watched")
 
-	out, err := kubectl("get", "pods", "--tls-server-name=nobody."+domain).CombinedOutput()
+	out, err := kubectl("get", "pods", "--tls-server-name=unknown."+domain).CombinedOutput()
 	Expect(err).To(HaveOccurred(), string(out))
 }
