@@ -268,7 +268,7 @@ func TestBound(t *testing.T) {
 	g.Expect(time.Since(begin)).To(BeNumerically("<", 20*time.Second))
 }
 
-// TestRaise measures how long it takes to raise a revision.
+// TestCatchUp: a revision is raised once.
 func TestCatchUp(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -322,7 +322,10 @@ func TestFull(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	_, source := etcdtest.Start(t)
-	_, small := etcdtest.StartWith(t, func(config *embed.Config) { config.QuotaBackendBytes = 6 << 20 })
+	// An etcd knows its size as of its last commit to the disk.
+	_, small := etcdtest.StartWith(t, func(config *embed.Config) {
+		config.QuotaBackendBytes, config.BackendBatchLimit = 6<<20, 1
+	})
 	from, to := transfer.Side{Client: source, Tenant: "red"}, transfer.Side{Client: small, Tenant: "red"}
 	g.Expect(transfer.CatchUp(t.Context(), source, small)).To(Succeed())
 	for i := range 40 {
@@ -342,6 +345,12 @@ func TestFull(t *testing.T) {
 	partial, _, err := to.Sum(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(partial.Records).NotTo(BeZero(), "an earlier attempt deletes nothing")
+	// An etcd applies the write that fills it, and raises the alarm afterwards.
+	g.Eventually(func(g Gomega) {
+		raised, err := small.AlarmList(t.Context())
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(raised.Alarms).NotTo(BeEmpty())
+	}, "30s").Should(Succeed())
 	_, err = to.Clear(t.Context(), 2)
 	g.Expect(err).To(MatchError(rpctypes.ErrNoSpace))
 	left, _, err := to.Sum(t.Context())
