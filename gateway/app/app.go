@@ -72,7 +72,8 @@ func New(super *rest.Config, options Options) (manager.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	mgr, err := newManager(component.ClientConfig(super, name), options)
+	config := component.ClientConfig(super, name)
+	mgr, err := newManager(config, options)
 	if err != nil {
 		return nil, err
 	}
@@ -89,8 +90,12 @@ func New(super *rest.Config, options Options) (manager.Manager, error) {
 			return nil, fmt.Errorf("add the default tenant: %w", err)
 		}
 	}
+	reviewer, err := addSuperCluster(mgr, config, options, index)
+	if err != nil {
+		return nil, err
+	}
 	handler := &front.Handler{
-		Domain: options.Domain, Index: index, Limits: options.Limits, Metrics: metrics, Forwarder: forward.NewForwarder(),
+		Domain: options.Domain, Index: index, Reviewer: reviewer, Limits: options.Limits, Metrics: metrics, Forwarder: forward.NewForwarder(),
 	}
 	if options.AccessLog {
 		handler.Log = mgr.GetLogger().WithName("access")

@@ -34,6 +34,8 @@ type Options struct {
 	// DefaultTenant is the VirtualCluster of callers without a tenant; zero for
 	// none. The gateway creates it if there is none.
 	DefaultTenant types.NamespacedName
+	// SuperCluster says which users of the super cluster reach it.
+	SuperCluster SuperCluster
 	// Limits are those of a caller.
 	Limits front.Limits
 	// AccessLog logs each request.
@@ -45,7 +47,7 @@ type Options struct {
 
 // DefaultOptions are the settings of a gateway of which nothing else is known.
 func DefaultOptions() Options {
-	return Options{Address: ":8443", Limits: front.DefaultLimits(), AccessLog: true, Registerer: metrics.Registry}
+	return Options{Address: ":8443", SuperCluster: Tokens, Limits: front.DefaultLimits(), AccessLog: true, Registerer: metrics.Registry}
 }
 
 // AddFlags adds a flag for each setting.
@@ -61,6 +63,9 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"domain below which each tenant has a host, such as gw.example.com for CLUSTERKEY.gw.example.com; empty for none")
 	component.NameVar(flags, &o.DefaultTenant, "default-tenant",
 		"VirtualCluster as NAMESPACE/NAME that serves callers without a tenant; it is created if there is none; empty for none")
+	flags.StringVar((*string)(&o.SuperCluster), "super-cluster", string(o.SuperCluster),
+		"users of the super cluster who reach it through the gateway, as the tenant system or without a tenant: None; those with Tokens, "+
+			"which are forwarded unchanged; or by Impersonation those with client certificates, too, as far as the RBAC of the gateway permits")
 	flags.IntVar(&o.Limits.Requests, "requests-per-caller", o.Limits.Requests, "how many requests a caller may have in flight")
 	flags.IntVar(&o.Limits.Streams, "streams-per-caller", o.Limits.Streams,
 		"how many watches, upgrades and proxied requests a caller may have in flight")
@@ -87,5 +92,5 @@ func (o *Options) Validate() error {
 	if o.Domain != "" && len(validation.IsDNS1123Subdomain(o.Domain)) > 0 {
 		errs = append(errs, fmt.Errorf("--domain is %q: it must be a DNS name in lower case", o.Domain))
 	}
-	return errors.Join(append(errs, o.Limits.Validate())...)
+	return errors.Join(append(errs, o.SuperCluster.validate(), o.Limits.Validate())...)
 }

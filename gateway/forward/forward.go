@@ -74,8 +74,8 @@ func (f *Forwarder) Forward(w http.ResponseWriter, r *http.Request, of Request) 
 	}
 	chosen := of.Way.plain
 	if of.User != nil {
-		if chosen = of.Way.stamped; chosen == nil {
-			of.Failed(w, r, ErrNoUsers)
+		if chosen, err = of.Way.forUser(r.Header, of.User); err != nil {
+			of.Failed(w, r, err)
 			return
 		}
 	}
@@ -94,7 +94,7 @@ func (f *Forwarder) Forward(w http.ResponseWriter, r *http.Request, of Request) 
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL, p.Out.Host = target, ""
 			p.SetXForwarded()
-			stamp(p.Out.Header, of.User)
+			of.Way.stamp(p.Out.Header, of.User)
 		},
 		Transport:      transport,
 		FlushInterval:  -1, // events of a watch
@@ -115,17 +115,36 @@ const (
 	remoteExtraPrefix = remotePrefix + "Extra-"
 )
 
-// stamp removes the headers by which a proxy says who asks, in any spelling,
-// and adds those of a user.
-func stamp(header http.Header, who user.Info) {
+// forUser returns the transports for a user of a client certificate.
+func (w *Way) forUser(header http.Header, who user.Info) (*transports, error) {
+	if w.stamped == nil {
+		return nil, ErrNoUsers
+	}
+	if w.impersonates {
+		return w.stamped, checkImpersonation(header, who)
+	}
+	return w.stamped, nil
+}
+
+// stamp removes the headers by which a proxy says who asks, in any spelling, and
+// adds those that name the user of a client certificate.
+func (w *Way) stamp(header http.Header, who user.Info) {
 	for key := range header {
-		if isRemote(key) {
+		if isBelow(key, remotePrefix) {
 			delete(header, key)
 		}
 	}
-	if who == nil {
-		return
+	switch {
+	case who == nil:
+	case w.impersonates:
+		impersonate(header, who)
+	default:
+		nameRemote(header, who)
 	}
+}
+
+// nameRemote adds the headers by which a proxy says who asks.
+func nameRemote(header http.Header, who user.Info) {
 	header.Del("Authorization")
 	header.Set(remoteUser, who.GetName())
 	header[remoteGroup] = append([]string(nil), who.GetGroups()...)
@@ -134,9 +153,11 @@ func stamp(header http.Header, who user.Info) {
 	}
 }
 
-func isRemote(key string) bool {
+// isBelow reports whether the name of a header begins with a prefix, in any
+// spelling.
+func isBelow(key, prefix string) bool {
 	spelled := strings.ReplaceAll(key, "_", "-")
-	return len(spelled) >= len(remotePrefix) && strings.EqualFold(spelled[:len(remotePrefix)], remotePrefix)
+	return len(spelled) >= len(prefix) && strings.EqualFold(spelled[:len(prefix)], prefix)
 }
 
 // keepPrefix puts the prefix of the tenant in front of a redirect to a path of

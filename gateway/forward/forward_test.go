@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"errors"
 	"net/http"
 	"testing"
 
@@ -36,8 +37,42 @@ func TestStamp(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			header := sent.Clone()
-			stamp(header, tt.who)
+			(&Way{}).stamp(header, tt.who)
 			if diff := cmp.Diff(tt.want, header); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestImpersonation: the gateway acts as users of the super cluster, and not as
+// those that are above RBAC, or that say they are someone else.
+func TestImpersonation(t *testing.T) {
+	for name, tt := range map[string]struct {
+		sent http.Header
+		who  user.DefaultInfo
+		want error
+	}{
+		"a user":                     {http.Header{}, user.DefaultInfo{Name: "jo", Groups: []string{"a", "b"}}, nil},
+		"an admin above RBAC":        {http.Header{}, user.DefaultInfo{Name: "jo", Groups: []string{"a", "system:masters"}}, ErrReserved},
+		"a node":                     {http.Header{}, user.DefaultInfo{Name: "system:node:a", Groups: []string{"system:nodes"}}, ErrReserved},
+		"a service account":          {http.Header{}, user.DefaultInfo{Name: "system:serviceaccount:a:b"}, ErrReserved},
+		"--as":                       {http.Header{"Impersonate-User": {"jane"}}, user.DefaultInfo{Name: "jo"}, ErrActsAsOther},
+		"--as-group, spelled so":     {http.Header{"impersonate_group": {"a"}}, user.DefaultInfo{Name: "jo"}, ErrActsAsOther},
+		"--as-user-extra, of a name": {http.Header{"Impersonate-Extra-A": {"a"}}, user.DefaultInfo{Name: "jo"}, ErrActsAsOther},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &Way{impersonates: true, stamped: &transports{}}
+			if _, err := w.forUser(tt.sent, &tt.who); !errors.Is(err, tt.want) {
+				t.Fatalf("got %v, want %v", err, tt.want)
+			}
+			if tt.want != nil {
+				return
+			}
+			header := http.Header{"Authorization": {"Bearer token"}, "X-Remote-User": {"admin"}}
+			w.stamp(header, &tt.who)
+			want := http.Header{"Impersonate-User": {"jo"}, "Impersonate-Group": {"a", "b"}}
+			if diff := cmp.Diff(want, header); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -38,10 +38,15 @@ type Way struct {
 	// plain forwards credentials of the caller, and stamped the users of client
 	// certificates; nil if the tenant takes no users from the gateway.
 	plain, stamped *transports
+	// impersonates: users are impersonated, and not named in headers of a proxy.
+	impersonates bool
 }
 
 // transports are one for HTTP/2, and one for HTTP/1.1, which upgrades need.
-type transports struct{ http2, http1 *http.Transport }
+type transports struct {
+	http2, http1 http.RoundTripper
+	closeIdle    func()
+}
 
 // NewWay makes a way. It connects when it is first used.
 func NewWay(access gatewayaccess.Access) (*Way, error) {
@@ -56,8 +61,7 @@ func NewWay(access gatewayaccess.Access) (*Way, error) {
 			return nil, errors.New("the CA of the apiserver has no certificate in PEM")
 		}
 	}
-	w := &Way{server: server}
-	w.life, w.end = context.WithCancel(context.Background()) // until Close
+	w := newWay(server)
 	w.plain = w.newTransports(config)
 	if len(access.Certificate) == 0 {
 		return w, nil
@@ -72,19 +76,28 @@ func NewWay(access gatewayaccess.Access) (*Way, error) {
 	return w, nil
 }
 
+func newWay(server *url.URL) *Way {
+	w := &Way{server: server}
+	w.life, w.end = context.WithCancel(context.Background()) // until Close
+	return w
+}
+
 // Close ends all requests and connections.
 func (w *Way) Close() {
 	w.end()
 	for _, all := range []*transports{w.plain, w.stamped} {
 		if all != nil {
-			all.http1.CloseIdleConnections()
-			all.http2.CloseIdleConnections()
+			all.closeIdle()
 		}
 	}
 }
 
 func (w *Way) newTransports(config *tls.Config) *transports {
-	return &transports{http2: w.newTransport(config, true), http1: w.newTransport(config, false)}
+	http2, http1 := w.newTransport(config, true), w.newTransport(config, false)
+	return &transports{http2: http2, http1: http1, closeIdle: func() {
+		http2.CloseIdleConnections()
+		http1.CloseIdleConnections()
+	}}
 }
 
 func (w *Way) newTransport(config *tls.Config, multiplexed bool) *http.Transport {

@@ -35,6 +35,9 @@ type Handler struct {
 	// Log gets a line for each request; the zero value for none.
 	Log logr.Logger
 
+	// Reviewer recognizes the tokens of the super cluster; nil if its users do not
+	// use the gateway.
+	Reviewer *identity.Reviewer
 	// Forwarder forwards them.
 	Forwarder *forward.Forwarder
 
@@ -63,9 +66,9 @@ func (h *Handler) serve(w *recorder, r *http.Request, c *call) {
 		reject(w, r, statusOf(refusal))
 		return
 	}
-	caller, err := identity.Of(r, h.Index, c.began)
+	caller, err := h.identify(r, asked, c.began)
 	if err != nil {
-		reject(w, r, apierrors.NewUnauthorized(err.Error()))
+		reject(w, r, err)
 		return
 	}
 	c.caller = caller
@@ -97,6 +100,26 @@ func (h *Handler) serve(w *recorder, r *http.Request, c *call) {
 	})
 }
 
+// identify returns the caller. A token that is of no tenant is that of a user of
+// the super cluster, if the request may be for it.
+func (h *Handler) identify(r *http.Request, asked resolve.Asked, now time.Time) (identity.Caller, error) {
+	caller, err := identity.Of(r, h.Index, now)
+	if err != nil {
+		return caller, apierrors.NewUnauthorized(err.Error())
+	}
+	if h.Reviewer == nil || asked.Tenant != "" && asked.Tenant != resolve.System {
+		return caller, nil
+	}
+	caller.Identity, err = h.Reviewer.Of(r, caller.Identity)
+	switch {
+	case errors.Is(err, identity.ErrTooManyTokens):
+		return caller, apierrors.NewTooManyRequests(err.Error(), busyRetrySeconds)
+	case err != nil:
+		return caller, unavailable("the super cluster does not answer")
+	}
+	return caller, nil
+}
+
 // report counts a request, and logs it without its query, which has commands,
 // and without headers, which have tokens.
 func (h *Handler) report(r *http.Request, c *call, w *recorder) {
@@ -123,13 +146,20 @@ func failed(w http.ResponseWriter, r *http.Request, err error) {
 		reject(w, r, apierrors.NewRequestEntityTooLargeError(limitMessage(tooLarge.Limit)))
 		return
 	}
-	if errors.Is(err, forward.ErrNoUsers) {
+	switch {
+	case errors.Is(err, forward.ErrNoUsers):
 		reject(w, r, apierrors.NewUnauthorized(err.Error()))
-		return
+	case errors.Is(err, forward.ErrReserved), errors.Is(err, forward.ErrActsAsOther):
+		reject(w, r, statusOf(&resolve.Refusal{Code: http.StatusForbidden, Message: err.Error()}))
+	default:
+		reject(w, r, unavailable("the control plane of the tenant does not answer"))
 	}
-	status := apierrors.NewServiceUnavailable("the control plane of the tenant does not answer")
+}
+
+func unavailable(message string) error {
+	status := apierrors.NewServiceUnavailable(message)
 	status.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: downRetrySeconds}
-	reject(w, r, status)
+	return status
 }
 
 const downRetrySeconds = 5

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/util/keyutil"
 
 	"github.com/virtualcluster/virtualcluster/gateway/forward"
+	"github.com/virtualcluster/virtualcluster/gateway/resolve"
 	"github.com/virtualcluster/virtualcluster/internal/gatewayaccess"
 )
 
@@ -41,12 +42,7 @@ func New(key string, access gatewayaccess.Access, down bool) (*Tenant, error) {
 		if err != nil {
 			return nil, errors.New("read the client CA: it has no certificate in PEM")
 		}
-		for _, authority := range authorities {
-			if authority.IsCA && len(authority.SubjectKeyId) > 0 {
-				t.clients = append(t.clients, authority)
-				t.roots.AddCert(authority)
-			}
-		}
+		t.trust(authorities)
 	}
 	if len(access.TokenKeys) > 0 {
 		keys, err := keyutil.ParsePublicKeysPEM(access.TokenKeys)
@@ -64,6 +60,24 @@ func New(key string, access gatewayaccess.Access, down bool) (*Tenant, error) {
 	var err error
 	t.Way, err = forward.NewWay(access)
 	return t, err
+}
+
+// NewSuper makes the super cluster, which is found as a tenant is, and has the
+// authorities of its client certificates.
+func NewSuper(way *forward.Way, authorities []*x509.Certificate) *Tenant {
+	t := &Tenant{Key: resolve.System, Way: way, roots: x509.NewCertPool()}
+	t.trust(authorities)
+	return t
+}
+
+// trust adds authorities of client certificates.
+func (t *Tenant) trust(authorities []*x509.Certificate) {
+	for _, authority := range authorities {
+		if authority.IsCA && len(authority.SubjectKeyId) > 0 {
+			t.clients = append(t.clients, authority)
+			t.roots.AddCert(authority)
+		}
+	}
 }
 
 // keyID returns the kid of tokens that a key verifies, as apiservers write it.

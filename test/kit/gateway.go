@@ -11,8 +11,10 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/virtualcluster/virtualcluster/gateway/app"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -52,6 +54,31 @@ func DoorOf(config *rest.Config) Door {
 	return Door{Address: server.Host, TLS: &tls.Config{RootCAs: roots}}
 }
 
+// StartGateway starts a gateway with the shipped roles, until the container of
+// specs ends. It returns the address when it knows a tenant.
+func StartGateway(ctx context.Context, super *local.SuperCluster, knows *local.Tenant, change ...func(*app.Options)) Door {
+	GinkgoHelper()
+	config, err := super.GatewayAccount(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	gateway, err := local.StartGateway(config, GinkgoLogr, change...)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(gateway.Stop()).To(Succeed()) })
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: gateway.Secret.Namespace, Name: gateway.Secret.Name}}
+	Eventually(Read(ctx, super.Client, secret)).WithTimeout(Soon).Should(HaveField("Data", HaveKey("ca.crt")))
+	Expect(Get(ctx, super.Client, secret)).To(Succeed())
+	roots := x509.NewCertPool()
+	Expect(roots.AppendCertsFromPEM(secret.Data["ca.crt"])).To(BeTrue())
+	door := Door{Address: gateway.Address, TLS: &tls.Config{RootCAs: roots}}
+	admin := UserOf(super, knows, "admin", time.Hour, "system:masters")
+	Eventually(func() (int, error) {
+		transport := &http.Transport{TLSClientConfig: door.As(admin)}
+		defer transport.CloseIdleConnections()
+		reply, err := local.Ask(ctx, &http.Client{Transport: transport}, door.Address, "/tenants/"+knows.Key()+"/api")
+		return reply.Code, err
+	}).WithTimeout(Soon).Should(Equal(http.StatusOK))
+	return door
+}
+
 // As returns the TLS configuration of a client with a certificate.
 func (d Door) As(certificate tls.Certificate) *tls.Config {
 	config := d.TLS.Clone()
@@ -77,7 +104,19 @@ func (d Door) Ask(ctx context.Context, certificate *tls.Certificate, path string
 // UserOf issues a certificate of a tenant's own CA.
 func UserOf(super *local.SuperCluster, t *local.Tenant, name string, validity time.Duration, groups ...string) tls.Certificate {
 	GinkgoHelper()
-	authority, err := local.ReadAuthority(super.PKIFile(t.Key(), "ca.pem"))
+	return UserIn(super, t.Key(), name, validity, groups...)
+}
+
+// SuperUser issues a certificate of the super cluster's CA.
+func SuperUser(super *local.SuperCluster, name string, groups ...string) tls.Certificate {
+	GinkgoHelper()
+	return UserIn(super, "super", name, time.Hour, groups...)
+}
+
+// UserIn issues a certificate of the CA of a control plane.
+func UserIn(super *local.SuperCluster, controlPlane, name string, validity time.Duration, groups ...string) tls.Certificate {
+	GinkgoHelper()
+	authority, err := local.ReadAuthority(super.PKIFile(controlPlane, "ca.pem"))
 	Expect(err).NotTo(HaveOccurred())
 	pair, err := authority.Client(name, groups, validity, time.Now())
 	Expect(err).NotTo(HaveOccurred())
