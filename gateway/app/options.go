@@ -34,7 +34,8 @@ type Options struct {
 	// DefaultTenant is the VirtualCluster of callers without a tenant; zero for
 	// none. The gateway creates it if there is none.
 	DefaultTenant types.NamespacedName
-	// SuperCluster says which users of the super cluster reach it.
+	// SuperCluster says which users of the super cluster reach it; by default
+	// none.
 	SuperCluster SuperCluster
 	// Limits are those of a caller.
 	Limits front.Limits
@@ -47,7 +48,7 @@ type Options struct {
 
 // DefaultOptions are the settings of a gateway of which nothing else is known.
 func DefaultOptions() Options {
-	return Options{Address: ":8443", SuperCluster: Tokens, Limits: front.DefaultLimits(), AccessLog: true, Registerer: metrics.Registry}
+	return Options{Address: ":8443", SuperCluster: NoUsers, Limits: front.DefaultLimits(), AccessLog: true, Registerer: metrics.Registry}
 }
 
 // AddFlags adds a flag for each setting.

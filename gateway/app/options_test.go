@@ -7,6 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+func TestDefaultOptions(t *testing.T) {
+	if got := DefaultOptions().SuperCluster; got != NoUsers {
+		t.Errorf("the super cluster is open to %s by default", got)
+	}
+}
+
 func TestValidate(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*Options)
@@ -19,8 +25,9 @@ func TestValidate(t *testing.T) {
 		"a Secret without hosts": {func(o *Options) {
 			o.CertFile, o.KeyFile, o.CertSecret = "", "", types.NamespacedName{Namespace: "a", Name: "b"}
 		}, "--tls-hosts"},
-		"a domain in capitals": {func(o *Options) { o.Domain = "GW.example.com" }, "--domain"},
-		"no streams":           {func(o *Options) { o.Limits.Streams = 0 }, "--streams-per-caller"},
+		"a domain in capitals":    {func(o *Options) { o.Domain = "GW.example.com" }, "--domain"},
+		"a super cluster for all": {func(o *Options) { o.SuperCluster = "All" }, "--super-cluster"},
+		"no streams":              {func(o *Options) { o.Limits.Streams = 0 }, "--streams-per-caller"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := DefaultOptions()

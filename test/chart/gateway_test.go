@@ -4,6 +4,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
 )
 
 // TestGateway: vc-manager has the URL and the CA of the gateway, whose
@@ -59,4 +62,43 @@ func TestGatewayReads(t *testing.T) {
 			t.Errorf("%s: a role that creates VirtualClusters: %t, want %t", values, found, creates)
 		}
 	}
+}
+
+// TestGatewayImpersonates: the gateway may be the users and groups of the super
+// cluster that the values list, and no others.
+func TestGatewayImpersonates(t *testing.T) {
+	for values, want := range map[string]struct {
+		arg   string
+		rules []rbacv1.PolicyRule
+	}{
+		"superCluster: None, impersonate: {users: [jane]}":   {},
+		"superCluster: Tokens, impersonate: {users: [jane]}": {arg: "--super-cluster=Tokens"},
+		"superCluster: Impersonation":                        {arg: "--super-cluster=Impersonation"},
+		"superCluster: Impersonation, impersonate: {groups: [developers]}": {
+			"--super-cluster=Impersonation", []rbacv1.PolicyRule{impersonate("groups", "developers")},
+		},
+		"superCluster: Impersonation, impersonate: {users: [jane, jo], groups: [developers]}": {
+			"--super-cluster=Impersonation", []rbacv1.PolicyRule{impersonate("users", "jane", "jo"), impersonate("groups", "developers")},
+		},
+	} {
+		objects := mustRender(t, "vcGateway: {enabled: true, "+values+"}")
+		if args := workloads(t, objects)["vc-gateway"].template.Spec.Containers[0].Args; want.arg != "" != slices.Contains(args, want.arg) {
+			t.Errorf("%s: the gateway has %v, want %q", values, args, want.arg)
+		}
+		_, reads := objects["RoleBinding vc-gateway-client-ca"]
+		if reads != strings.HasPrefix(values, "superCluster: Impersonation") {
+			t.Errorf("%s: it reads the client CA: %t", values, reads)
+		}
+		var rules []rbacv1.PolicyRule
+		if found := typed[rbacv1.ClusterRole](t, objects, "ClusterRole")["vc-gateway-impersonate"]; found != nil {
+			rules = found.Rules
+		}
+		if diff := cmp.Diff(want.rules, rules); diff != "" {
+			t.Errorf("%s: %s", values, diff)
+		}
+	}
+}
+
+func impersonate(resource string, names ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{resource}, ResourceNames: names, Verbs: []string{"impersonate"}}
 }
