@@ -39,13 +39,20 @@ type Accounts struct {
 	gap    chan struct{} // has a capacity of one
 
 	mu sync.Mutex
-	// open has the changes of the accounts that are being read; nil for those
-	// that are up to date.
+	// open has the accounts that are being read; nil for those that are up to
+	// date.
 	open map[string]*reading
 }
 
-// reading has the changes of an account since its records are read.
-type reading struct{ changes []change }
+// reading is an account that is being read.
+type reading struct {
+	// changes are those since the reading has begun.
+	changes []change
+	// again: the ledger has the account, which lacks some earlier changes.
+	again bool
+	// missed: there was a gap, so the records must be read once more.
+	missed bool
+}
 
 // NewAccounts returns the accounts of a ledger, which has no others.
 func NewAccounts(ledger *Ledger, etcd feed.Source, log logr.Logger) *Accounts {
@@ -55,8 +62,9 @@ func NewAccounts(ledger *Ledger, etcd feed.Source, log logr.Logger) *Accounts {
 // Open reads the records of a control plane, whose account is up to date when
 // it returns. The control plane must not write before.
 func (a *Accounts) Open(ctx context.Context, name string) error {
+	begun := &reading{}
 	a.mu.Lock()
-	begun := a.lockedBegin(name)
+	a.open[name] = begun
 	a.mu.Unlock()
 	err := a.fill(ctx, name, begun)
 	if err != nil {
@@ -72,31 +80,44 @@ func (a *Accounts) Open(ctx context.Context, name string) error {
 // reopen reads the records of a control plane again, unless it was closed.
 func (a *Accounts) reopen(ctx context.Context, name string) error {
 	a.mu.Lock()
-	if _, isOpen := a.open[name]; !isOpen {
+	begun, isOpen := a.open[name]
+	switch {
+	case begun != nil && !begun.again: // being opened
+		begun.missed = true
+		fallthrough
+	case !isOpen:
 		a.mu.Unlock()
 		return nil
 	}
-	begun := a.lockedBegin(name)
+	begun = &reading{again: true}
+	a.open[name] = begun
 	a.mu.Unlock()
 	return a.fill(ctx, name, begun)
 }
 
-func (a *Accounts) lockedBegin(name string) *reading {
-	begun := &reading{}
-	a.open[name] = begun
-	return begun
-}
-
 // fill replaces an account by what etcd has, and by the changes since then.
 func (a *Accounts) fill(ctx context.Context, name string, begun *reading) error {
-	records, revision, err := a.read(ctx, name)
-	if err != nil {
-		return fmt.Errorf("read the records of control plane %q: %w", name, err)
+	for {
+		records, revision, err := a.read(ctx, name)
+		if err != nil {
+			return fmt.Errorf("read the records of control plane %q: %w", name, err)
+		}
+		if a.replace(name, begun, records, revision) {
+			return nil
+		}
 	}
+}
+
+// replace ends a reading, unless changes were missed during it.
+func (a *Accounts) replace(name string, begun *reading, records []change, revision int64) (ended bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.open[name] != begun { // closed, or opened once more
-		return nil
+		return true
+	}
+	if begun.missed {
+		begun.missed = false
+		return false
 	}
 	a.ledger.replace(name, records)
 	for _, each := range begun.changes {
@@ -105,7 +126,7 @@ func (a *Accounts) fill(ctx context.Context, name string, begun *reading) error 
 		}
 	}
 	a.open[name] = nil
-	return nil
+	return true
 }
 
 // Close forgets a control plane.
@@ -164,9 +185,10 @@ func (a *Accounts) lockedApply(event *mvccpb.Event) {
 	}
 	if under != nil {
 		under.changes = append(under.changes, changeOf(event))
-		return
 	}
-	a.ledger.record(changeOf(event))
+	if under == nil || under.again { // [Ledger.reached] releases what was reserved for it
+		a.ledger.record(changeOf(event))
+	}
 }
 
 // Missed implements feed.Tap.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
@@ -153,6 +154,65 @@ func TestAFailedOpen(t *testing.T) {
 	if len(accounts.open) > 0 {
 		t.Errorf("%v are open", accounts.open)
 	}
+}
+
+// slowly is an etcd whose reads wait.
+type slowly struct {
+	feed.Source
+	reads chan chan struct{} // each read sends one, and waits until it is closed
+}
+
+func (s slowly) Read(ctx context.Context, begin, end []byte, options feed.ReadOptions) (*feed.Page, error) {
+	page, err := s.Source.Read(ctx, begin, end, options)
+	goOn := make(chan struct{})
+	s.reads <- goOn
+	<-goOn
+	return page, err
+}
+
+// TestChangesDuringAReading: those of an account that is read again are known
+// at once, since the reservations for them end; an account that is being opened
+// is read again after a gap.
+func TestChangesDuringAReading(t *testing.T) {
+	t.Parallel()
+	_, client, _ := startEtcd(t, 0)
+	etcd := slowly{feed.Remote(client), make(chan chan struct{})}
+	accounts := NewAccounts(ledgerWith(Limits{}), etcd, logr.Discard())
+	put := func(key string) mvccpb.Event {
+		response, err := client.Put(t.Context(), root+key, "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return mvccpb.Event{Kv: &mvccpb.KeyValue{Key: []byte(root + key), Value: []byte("x"), ModRevision: response.Header.Revision}}
+	}
+	expect := func(objects int64) {
+		t.Helper()
+		if got := accounts.ledger.Usage("a").Objects; got != objects {
+			t.Errorf("the ledger has %d objects, want %d", got, objects)
+		}
+	}
+
+	opened := make(chan error)
+	go func() { opened <- accounts.Open(t.Context(), "a") }()
+	first := <-etcd.reads
+	put("a/missed")
+	accounts.reload(t.Context()) // ends at once
+	close(first)
+	close(<-etcd.reads)
+	if err := <-opened; err != nil {
+		t.Fatal(err)
+	}
+	expect(1)
+
+	go func() { opened <- accounts.reopen(t.Context(), "a") }()
+	second := <-etcd.reads
+	accounts.Apply([]mvccpb.Event{put("a/later")})
+	expect(2)
+	close(second)
+	if err := <-opened; err != nil {
+		t.Fatal(err)
+	}
+	expect(2)
 }
 
 // TestGuardClient: a client with a guard exceeds no limit, and what others have

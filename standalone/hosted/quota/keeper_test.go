@@ -62,6 +62,11 @@ func TestRecover(t *testing.T) {
 			if err := fill(t.Context(), k.Client, test.keys); !errors.Is(err, rpctypes.ErrNoSpace) {
 				t.Fatalf("got %v, want an etcd that has no space", err)
 			}
+			// Etcd applies the write that fills it, and raises the alarm afterwards.
+			eventually(t, "etcd raises the alarm", func() bool {
+				raised, err := k.Client.AlarmList(t.Context())
+				return err == nil && len(raised.Alarms) > 0
+			})
 			if test.deleted {
 				if _, err := k.Client.Delete(t.Context(), root, clientv3.WithPrefix()); err != nil {
 					t.Fatal(err)
