@@ -34,14 +34,22 @@ func keeperOf(t *testing.T) *keeping {
 	}}
 }
 
-// fill writes records until etcd takes no more, and returns the error.
-func fill(ctx context.Context, client *clientv3.Client, keys int) error {
+// fill writes records until etcd takes no more.
+func fill(t *testing.T, client *clientv3.Client, keys int) {
+	t.Helper()
 	value := string(bytes.Repeat([]byte("x"), 256*kibi))
-	for i := 0; ; i++ {
-		if _, err := client.Put(ctx, fmt.Sprintf("%sa/%d", root, i%keys), value); err != nil {
-			return err
-		}
+	var err error
+	for i := 0; err == nil; i++ {
+		_, err = client.Put(t.Context(), fmt.Sprintf("%sa/%d", root, i%keys), value)
 	}
+	if !errors.Is(err, rpctypes.ErrNoSpace) {
+		t.Fatalf("got %v, want an etcd that has no space", err)
+	}
+	// Etcd applies the write that fills it, and raises the alarm afterwards.
+	eventually(t, "etcd raises the alarm", func() bool {
+		raised, err := client.AlarmList(t.Context())
+		return err == nil && len(raised.Alarms) > 0
+	})
 }
 
 // TestRecover tests that an etcd that has reached its quota rejects writes,
@@ -59,14 +67,7 @@ func TestRecover(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := keeperOf(t)
-			if err := fill(t.Context(), k.Client, test.keys); !errors.Is(err, rpctypes.ErrNoSpace) {
-				t.Fatalf("got %v, want an etcd that has no space", err)
-			}
-			// Etcd applies the write that fills it, and raises the alarm afterwards.
-			eventually(t, "etcd raises the alarm", func() bool {
-				raised, err := k.Client.AlarmList(t.Context())
-				return err == nil && len(raised.Alarms) > 0
-			})
+			fill(t, k.Client, test.keys)
 			if test.deleted {
 				if _, err := k.Client.Delete(t.Context(), root, clientv3.WithPrefix()); err != nil {
 					t.Fatal(err)
@@ -173,9 +174,7 @@ func TestCompactionIsRetried(t *testing.T) {
 func TestRun(t *testing.T) {
 	t.Parallel()
 	k := keeperOf(t)
-	if err := fill(t.Context(), k.Client, 1000); !errors.Is(err, rpctypes.ErrNoSpace) {
-		t.Fatalf("got %v, want an etcd that has no space", err)
-	}
+	fill(t, k.Client, 1000)
 	if _, err := k.Client.Delete(t.Context(), root, clientv3.WithPrefix()); err != nil {
 		t.Fatal(err)
 	}
@@ -196,9 +195,7 @@ func TestRun(t *testing.T) {
 // TestKeeperNamesTheFailedStep: the error is all that an admin sees.
 func TestKeeperNamesTheFailedStep(t *testing.T) {
 	k := keeperOf(t)
-	if err := fill(t.Context(), k.Client, 1000); !errors.Is(err, rpctypes.ErrNoSpace) {
-		t.Fatalf("got %v, want an etcd that has no space", err)
-	}
+	fill(t, k.Client, 1000)
 	k.Endpoints = []string{"unix:///nowhere"}
 	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
