@@ -38,8 +38,8 @@ networkPolicies: {apiServerPorts: [443, 6443], apiServerCIDRs: [192.0.2.0/24]}
 vcManager: {extraArgs: [--vmodule=a=1], logLevel: 2, priorityClassName: high, nodeSelector: {a: b}, tolerations: [{operator: Exists}],
   podLabels: {c: d}, podAnnotations: {e: f}, affinity: {nodeAffinity: {}}, image: {digest: "sha256:` + digest + `"}}
 vcSyncer: {image: {repository: mirror.example/syncer}, podCIDRs: [10.244.0.0/16, "fd00::/56"], extraArgs: [--workers=32]}
-vnAgent: {enabled: true, tlsSecretName: agent, extraArgs: [--streams-per-tenant=9], service: {type: NodePort, annotations: {a: b}}}
-vcHost: {advertiseAddress: "tenants.example:443", sleepAfterIdle: 1h, agentCASecretName: agent-ca,
+vnAgent: {enabled: true, tlsSecretName: agent, caSecretName: agent-ca, extraArgs: [--streams-per-tenant=9], service: {type: NodePort, annotations: {a: b}}}
+vcHost: {advertiseAddress: "tenants.example:443", sleepAfterIdle: 1h,
   endpointDomain: tenants.example.com, endpointPort: 8443, podPorts: 10000-10999, clientsFrom: [{ipBlock: {cidr: 192.0.2.0/24}}],
   service: {type: LoadBalancer, port: 6443, nodePort: 30643, annotations: {a: b}},
   ingress: {enabled: true, className: haproxy, annotations: {haproxy-ingress.github.io/ssl-passthrough: "true"}, hosts: [shop.example.org]},

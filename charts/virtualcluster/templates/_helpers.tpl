@@ -287,6 +287,31 @@ cert-manager.io/inject-ca-from: {{ .Release.Namespace }}/vc-manager-webhook
 {{- .Values.vnAgent.address | default (printf "vn-agent.%s.svc:10550" .Release.Namespace) -}}
 {{- end -}}
 
+{{- /* The Secret with vn-agent's authorities; empty if tenants' apiservers do not reach it. */ -}}
+{{- define "virtualcluster.agentCA" -}}
+{{- if .Values.vnAgent.enabled -}}{{- .Values.vnAgent.caSecretName -}}{{- end -}}
+{{- end -}}
+
+{{- /* The flags of a program that leads tenants' apiservers to vn-agent. */ -}}
+{{- define "virtualcluster.agentArgs" -}}
+{{- if include "virtualcluster.agentCA" . -}}
+- --vn-agent-address={{ include "virtualcluster.agentAddress" . }}
+- --vn-agent-ca-file=/etc/vn-agent-ca/ca.crt
+{{- end -}}
+{{- end -}}
+
+{{- /* The volume with vn-agent's authorities, and its mount. */ -}}
+{{- define "virtualcluster.agentCAVolume" -}}
+- name: vn-agent-ca
+  secret:
+    secretName: {{ .Values.vnAgent.caSecretName }}
+    items:
+    - {key: ca.crt, path: ca.crt}
+{{- end -}}
+{{- define "virtualcluster.agentCAMount" -}}
+- {name: vn-agent-ca, mountPath: /etc/vn-agent-ca, readOnly: true}
+{{- end -}}
+
 {{- /* The URL at which clients reach the gateway. */ -}}
 {{- define "virtualcluster.gatewayURL" -}}
 {{- with .Values.vcGateway.url -}}

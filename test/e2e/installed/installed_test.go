@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
@@ -31,8 +33,8 @@ import (
 const values = `
 serviceAddresses: {pool: 10.64.0.0/11}
 vcSyncer: {podCIDRs: [10.244.0.0/16]}
-vnAgent: {enabled: true, tlsSecretName: agent}
-vcHost: {agentCASecretName: agent, endpointDomain: tenants.example.com, ingress: {enabled: true}, resources: {requests: {cpu: 100m}}}
+vnAgent: {enabled: true, tlsSecretName: agent, caSecretName: agent}
+vcHost: {endpointDomain: tenants.example.com, ingress: {enabled: true}, resources: {requests: {cpu: 100m}}}
 vcStore: {replicas: 3, resources: {requests: {cpu: 50m}}}
 vcDNS: {enabled: true, resources: {requests: {cpu: 50m}}}
 `
@@ -73,6 +75,18 @@ var _ = Describe("An installation", Ordered, func() {
 		resolver.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
 		kit.Create(ctx, red.Client, resolver)
 		Eventually(kit.Read(ctx, red.Client, resolver)).WithTimeout(later).Should(HaveField("Status.Phase", corev1.PodSucceeded))
+	}, SpecTimeout(2*later))
+
+	It("leads kubectl top to vn-agent", func(ctx SpecContext) {
+		served := &unstructured.Unstructured{}
+		served.SetAPIVersion("apiregistration.k8s.io/v1")
+		served.SetKind("APIService")
+		served.SetName("v1beta1.metrics.k8s.io")
+		Eventually(func() ([]any, error) {
+			err := kit.Get(ctx, red.Client, served)
+			conditions, _, _ := unstructured.NestedSlice(served.Object, "status", "conditions")
+			return conditions, err
+		}).WithTimeout(later).Should(ContainElement(And(HaveKeyWithValue("type", "Available"), HaveKeyWithValue("status", "True"))), "%v", served)
 	}, SpecTimeout(2*later))
 
 	It("is reached through HAProxy, which passes TLS on by the name of the tenant", func(ctx SpecContext) {
@@ -188,8 +202,16 @@ var _ = Describe("An installation", Ordered, func() {
 func runHelm(ctx context.Context, verb, version string) {
 	GinkgoHelper()
 	file := filepath.Join(super.Dir, "values.yaml")
-	Expect(os.WriteFile(file, []byte(values), 0o600)).To(Succeed())
+	Expect(os.WriteFile(file, []byte(valuesOf(version)), 0o600)).To(Succeed())
 	helm.Must(ctx, verb, release, chart(version), "--values", file, "--wait", "--timeout", later.String())
+}
+
+// valuesOf returns the values in the terms of a version.
+func valuesOf(version string) string {
+	if version == earlier {
+		return strings.NewReplacer(", caSecretName: agent", "", "vcHost: {", "vcHost: {agentCASecretName: agent, ").Replace(values)
+	}
+	return values
 }
 
 // purge deletes the installation with all tenants.
