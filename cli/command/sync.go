@@ -36,7 +36,7 @@ func newSync(p *platform) *cobra.Command {
 			"The control plane of the tenant is read; one that sleeps wakes. The exit code is 7 if an object is not synced.",
 		Example:           "  kubectl vc sync red -n team\n\n  kubectl vc sync red pod/web-0 -n team --tenant-namespace shop",
 		Args:              arguments(cobra.RangeArgs(1, 2)),
-		ValidArgsFunction: p.completeNames(1),
+		ValidArgsFunction: o.complete,
 		RunE:              run(o),
 	}
 	o.print.AddFlags(c)

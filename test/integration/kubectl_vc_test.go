@@ -156,6 +156,10 @@ var _ = Describe("kubectl vc", Ordered, ContinueOnFailure, func() {
 		streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: out, ErrOut: GinkgoWriter}
 		Expect(command.Main(ctx, streams, []string{"__complete", kubeconfig, "get", "-n", team, ""})).To(Equal(exit.Done))
 		Expect(out.String()).To(HavePrefix("red\n"))
+		out.Reset()
+		object := []string{"__complete", kubeconfig, "sync", "-n", team, "--tenant-namespace", metav1.NamespaceSystem, "red", "cm/"}
+		Expect(command.Main(ctx, streams, object)).To(Equal(exit.Done))
+		Expect(out.String()).To(ContainSubstring("cm/extension-apiserver-authentication\n"))
 	})
 
 	It("prints a kubeconfig that expires", func(ctx SpecContext) {
@@ -198,6 +202,7 @@ var _ = Describe("kubectl vc", Ordered, ContinueOnFailure, func() {
 		Expect(server("--gateway")).To(HaveSuffix("/tenants/" + vc.Status.ClusterNamespace))
 		Expect(server("--direct")).NotTo(ContainSubstring("/tenants/"))
 		Expect(kubectlVC(ctx, "kubeconfig", "red", "-n", team, "--direct", "--gateway").Code).To(Equal(exit.Usage))
+		Expect(server("--internal")).To(Equal(server("--direct")), "that of a control plane on the same machine")
 	})
 
 	It("merges a context and keeps the current one", func(ctx SpecContext) {
