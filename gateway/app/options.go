@@ -37,6 +37,8 @@ type Options struct {
 	// SuperCluster says which users of the super cluster reach it; by default
 	// none.
 	SuperCluster SuperCluster
+	// Projects serves the API of projects, and lets members reach their tenants.
+	Projects bool
 	// Limits are those of a caller.
 	Limits front.Limits
 	// AccessLog logs each request.
@@ -67,6 +69,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar((*string)(&o.SuperCluster), "super-cluster", string(o.SuperCluster),
 		"users of the super cluster who reach it through the gateway, as the tenant system or without a tenant: None; those with Tokens, "+
 			"which are forwarded unchanged; or by Impersonation those with client certificates, too, as far as the RBAC of the gateway permits")
+	flags.BoolVar(&o.Projects, "projects", o.Projects,
+		"show users of the super cluster the projects of which they are members, and forward their requests to these")
 	flags.IntVar(&o.Limits.Requests, "requests-per-caller", o.Limits.Requests, "how many requests a caller may have in flight")
 	flags.IntVar(&o.Limits.Streams, "streams-per-caller", o.Limits.Streams,
 		"how many watches, upgrades and proxied requests a caller may have in flight")

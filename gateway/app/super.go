@@ -53,28 +53,33 @@ const (
 // superCluster keeps the super cluster in the index, as a tenant that has the
 // name resolve.System.
 type superCluster struct {
-	config       *rest.Config
-	impersonates bool
-	index        *tenants.Index
-	log          logr.Logger
+	config *rest.Config
+	// open: its users reach it, those of client certificates if the gateway
+	// impersonates.
+	open, impersonates bool
+	index              *tenants.Index
+	log                logr.Logger
 
-	// authorities has the CA of its client certificates; nil without
-	// impersonation.
+	// authorities has the CA of its client certificates; nil if these lead nowhere.
 	authorities *dynamiccertificates.ConfigMapCAController
 }
 
-// addSuperCluster adds what makes the super cluster a target, and returns what
-// recognizes the tokens of its users; nil if it is none.
+// addSuperCluster adds what makes the super cluster a target, and recognizes its
+// users by their certificates. It returns what recognizes their tokens; nil if
+// they do not use the gateway.
 func addSuperCluster(mgr manager.Manager, config *rest.Config, options Options, index *tenants.Index) (*identity.Reviewer, error) {
-	if options.SuperCluster == NoUsers {
+	if options.SuperCluster == NoUsers && !options.Projects {
 		return nil, nil
 	}
 	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("make a client of the super cluster: %w", err)
 	}
-	s := &superCluster{config: config, index: index, log: mgr.GetLogger(), impersonates: options.SuperCluster == Impersonation}
-	if s.impersonates {
+	s := &superCluster{
+		config: config, index: index, log: mgr.GetLogger(),
+		open: options.SuperCluster != NoUsers, impersonates: options.SuperCluster == Impersonation,
+	}
+	if s.impersonates || options.Projects {
 		s.authorities, err = dynamiccertificates.NewDynamicCAFromConfigMapController(
 			"super-cluster", metav1.NamespaceSystem, clientCAName, clientCAKey, clients)
 		if err != nil {
@@ -115,6 +120,6 @@ func (s *superCluster) set(authorities []*x509.Certificate) error {
 	if err != nil {
 		return err
 	}
-	s.index.Set(types.NamespacedName{Name: resolve.System}, tenants.NewSuper(way, authorities))
+	s.index.Set(types.NamespacedName{Name: resolve.System}, tenants.NewSuper(way, authorities, s.open))
 	return nil
 }

@@ -82,6 +82,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.index.Remove(req.NamespacedName)
 		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("read Secret %s: %w", client.ObjectKeyFromObject(secret), err))
 	}
+	tenant.Members = vc.Spec.Members
 	r.index.Set(req.NamespacedName, tenant)
 	return reconcile.Result{}, nil
 }

@@ -146,10 +146,31 @@ func (w *Way) stamp(header http.Header, who user.Info) {
 // nameRemote adds the headers by which a proxy says who asks.
 func nameRemote(header http.Header, who user.Info) {
 	header.Del("Authorization")
+	dropTokens(header)
 	header.Set(remoteUser, who.GetName())
 	header[remoteGroup] = append([]string(nil), who.GetGroups()...)
 	for key, values := range who.GetExtra() {
 		header[remoteExtraPrefix+url.PathEscape(key)] = append([]string(nil), values...)
+	}
+}
+
+// TokenProtocol begins the WebSocket protocol in which browsers send a token.
+const TokenProtocol = "base64url.bearer.authorization.k8s.io."
+
+const webSocketProtocols = "Sec-WebSocket-Protocol"
+
+// dropTokens removes tokens from the WebSocket protocols.
+func dropTokens(header http.Header) {
+	var kept []string
+	for _, values := range header.Values(webSocketProtocols) {
+		for protocol := range strings.SplitSeq(values, ",") {
+			if protocol = strings.TrimSpace(protocol); !strings.HasPrefix(protocol, TokenProtocol) {
+				kept = append(kept, protocol)
+			}
+		}
+	}
+	if header.Del(webSocketProtocols); len(kept) > 0 {
+		header.Set(webSocketProtocols, strings.Join(kept, ", "))
 	}
 }
 

@@ -3,6 +3,7 @@
 package front
 
 import (
+	"cmp"
 	"errors"
 	"net"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/gateway/forward"
 	"github.com/virtualcluster/virtualcluster/gateway/identity"
+	"github.com/virtualcluster/virtualcluster/gateway/projects"
 	"github.com/virtualcluster/virtualcluster/gateway/resolve"
 	"github.com/virtualcluster/virtualcluster/gateway/tenants"
 )
@@ -38,6 +40,9 @@ type Handler struct {
 	// Reviewer recognizes the tokens of the super cluster; nil if its users do not
 	// use the gateway.
 	Reviewer *identity.Reviewer
+	// Projects serves the API of projects to a user of the super cluster, and makes
+	// members reach their tenants; nil for neither.
+	Projects *projects.Handler
 	// Forwarder forwards them.
 	Forwarder *forward.Forwarder
 
@@ -77,27 +82,26 @@ func (h *Handler) serve(w *recorder, r *http.Request, c *call) {
 		reject(w, r, statusOf(refusal))
 		return
 	}
-	tenant := h.Index.ByKey(target.Key)
-	if tenant == nil { // it was deleted in between
-		reject(w, r, apierrors.NewServiceUnavailable("the control plane of the tenant is being replaced"))
-		return
-	}
-	c.tenant, c.class = tenant.Key, classOf(r, asked)
-	done, err := h.inFlight.take(callerOf(r, tenant.Key, caller), c.class, h.Limits)
+	next, done, err := h.next(r, asked, caller, target)
 	if err != nil {
 		reject(w, r, err)
 		return
 	}
 	defer done()
+	c.tenant, c.class = target.Key, classOf(r, asked)
+	served, err := h.inFlight.take(callerOf(r, target.Key, caller), c.class, h.Limits)
+	if err != nil {
+		reject(w, r, err)
+		return
+	}
+	defer served()
 	if err := h.Limits.bound(w, r, c.class); err != nil {
 		reject(w, r, err)
 		return
 	}
 	h.Metrics.inFlight.WithLabelValues(string(c.class)).Inc()
 	defer h.Metrics.inFlight.WithLabelValues(string(c.class)).Dec()
-	h.Forwarder.Forward(w, r, forward.Request{
-		Way: tenant.Way, Asked: asked, User: caller.User, Lasts: c.class == watchClass, Failed: failed,
-	})
+	next.ServeHTTP(w, r)
 }
 
 // identify returns the caller. A token that is of no tenant is that of a user of
@@ -107,10 +111,12 @@ func (h *Handler) identify(r *http.Request, asked resolve.Asked, now time.Time) 
 	if err != nil {
 		return caller, apierrors.NewUnauthorized(err.Error())
 	}
-	if h.Reviewer == nil || asked.Tenant != "" && asked.Tenant != resolve.System {
-		return caller, nil
+	if h.mayBeOfSuper(asked) {
+		caller.Identity, err = h.Reviewer.Of(r, caller.Identity)
 	}
-	caller.Identity, err = h.Reviewer.Of(r, caller.Identity)
+	if h.Projects == nil {
+		caller.SuperUser = nil
+	}
 	switch {
 	case errors.Is(err, identity.ErrTooManyTokens):
 		return caller, apierrors.NewTooManyRequests(err.Error(), busyRetrySeconds)
@@ -118,6 +124,21 @@ func (h *Handler) identify(r *http.Request, asked resolve.Asked, now time.Time) 
 		return caller, unavailable("the super cluster does not answer")
 	}
 	return caller, nil
+}
+
+// mayBeOfSuper reports whether a request may be one of a user of the super
+// cluster. The time of the response says nothing of whether the tenant exists:
+// the tokens of unknown ones are reviewed, too. Those for tenants that accept
+// tokens which the gateway does not recognize are not shown to the super cluster.
+func (h *Handler) mayBeOfSuper(asked resolve.Asked) bool {
+	switch {
+	case h.Reviewer == nil:
+		return false
+	case asked.Tenant == "" || asked.Tenant == resolve.System:
+		return true
+	}
+	entry, _ := h.Index.Find(asked.Tenant)
+	return h.Projects != nil && !entry.Opaque
 }
 
 // report counts a request, and logs it without its query, which has commands,
@@ -132,8 +153,8 @@ func (h *Handler) report(r *http.Request, c *call, w *recorder) {
 		return
 	}
 	name := ""
-	if c.caller.User != nil {
-		name = c.caller.User.GetName()
+	if who := cmp.Or(c.caller.User, c.caller.SuperUser); who != nil {
+		name = who.GetName()
 	}
 	address, _, _ := net.SplitHostPort(r.RemoteAddr)
 	h.Log.Info("Request", "tenant", c.tenant, "user", name, "class", c.class, "method", r.Method, "path", r.URL.Path,

@@ -48,3 +48,6 @@ func (r *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 
 // Unwrap returns the writer that can flush, hijack and set deadlines.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// Flush implements http.Flusher, which watches of projects need.
+func (r *recorder) Flush() { _ = http.NewResponseController(r.ResponseWriter).Flush() } // fails on a connection that is closed

@@ -15,6 +15,7 @@ import (
 	requestx509 "k8s.io/apiserver/pkg/authentication/request/x509"
 	"k8s.io/apiserver/pkg/authentication/user"
 
+	"github.com/virtualcluster/virtualcluster/gateway/forward"
 	"github.com/virtualcluster/virtualcluster/gateway/resolve"
 	"github.com/virtualcluster/virtualcluster/gateway/tenants"
 )
@@ -77,7 +78,11 @@ func verify(chain []*x509.Certificate, t *tenants.Tenant, now time.Time) (Caller
 	if err != nil || !ok || !fitsHeaders(response.User) {
 		return Caller{}, nil, ErrCertificate
 	}
-	return Caller{Identity: resolve.Identity{Of: t.Key, Credentials: true}, User: response.User}, verified[0], nil
+	caller := Caller{Identity: resolve.Identity{Of: t.Key, Credentials: true}, User: response.User}
+	if t.Key == resolve.System {
+		caller.SuperUser = response.User
+	}
+	return caller, verified[0], nil
 }
 
 // fitsHeaders reports whether an apiserver reads the same names in headers as in
@@ -102,9 +107,6 @@ func issuerOf(chain []*x509.Certificate, finder Finder) *tenants.Tenant {
 	return nil
 }
 
-// protocolPrefix begins the WebSocket protocol in which browsers send a token.
-const protocolPrefix = "base64url.bearer.authorization.k8s.io."
-
 // tokenOf returns the bearer token of a request; empty if it has none.
 func tokenOf(header http.Header) string {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(header.Get("Authorization")), " ")
@@ -113,7 +115,7 @@ func tokenOf(header http.Header) string {
 	}
 	for _, values := range header.Values("Sec-WebSocket-Protocol") {
 		for protocol := range strings.SplitSeq(values, ",") {
-			if encoded, ok := strings.CutPrefix(strings.TrimSpace(protocol), protocolPrefix); ok {
+			if encoded, ok := strings.CutPrefix(strings.TrimSpace(protocol), forward.TokenProtocol); ok {
 				decoded, _ := base64.RawURLEncoding.DecodeString(encoded) // another kind of token is of no known key
 				return string(decoded)
 			}

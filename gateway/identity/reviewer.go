@@ -12,6 +12,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/apiserver/pkg/authentication/user"
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	"k8s.io/client-go/util/flowcontrol"
 
@@ -19,10 +20,10 @@ import (
 )
 
 const (
-	// recognizedFor and unknownFor are how long an answer of the super cluster is
-	// kept. It authenticates each request itself, so that a token which was revoked
-	// is of no more use in that time.
-	recognizedFor, unknownFor = 2 * time.Minute, 10 * time.Second
+	// answerFor is how long an answer of the super cluster is kept. A token that was
+	// revoked leads to projects for that time; the super cluster itself
+	// authenticates each request.
+	answerFor = 10 * time.Second
 	// answers and addresses are how many of them are kept.
 	answers, addresses = 4096, 4096
 	// A client sends reviews tokens a second that are not known, and all of them
@@ -42,8 +43,8 @@ var ErrTooManyTokens = errors.New("too many tokens that the gateway does not kno
 // ask and remember is bounded.
 type Reviewer struct {
 	client authenticationclient.TokenReviewInterface
-	// known has whether the super cluster authenticates a token, by its hash, and
-	// clients the rate limits by address.
+	// known has the user as whom the super cluster authenticates a token, nil for
+	// none, by the hash of the token, and clients the rate limits by address.
 	known, clients *cache.LRUExpireCache
 	all            flowcontrol.RateLimiter
 }
@@ -63,34 +64,40 @@ func (v *Reviewer) Of(r *http.Request, caller resolve.Identity) (resolve.Identit
 	if token == "" || caller.Of != "" {
 		return caller, nil
 	}
-	recognized, err := v.recognizes(r.Context(), token, r.RemoteAddr)
-	if recognized {
-		caller.Of = resolve.System
+	who, err := v.review(r.Context(), token, r.RemoteAddr)
+	if who == nil {
+		return caller, err
 	}
-	return caller, err
+	caller.Of = resolve.System
+	if fitsHeaders(who) {
+		caller.SuperUser = who
+	}
+	return caller, nil
 }
 
-func (v *Reviewer) recognizes(ctx context.Context, token, remote string) (bool, error) {
+// review returns the user of a token; nil for none.
+func (v *Reviewer) review(ctx context.Context, token, remote string) (user.Info, error) {
 	key := sha256.Sum256([]byte(token))
 	if known, ok := v.known.Get(key); ok {
-		return known.(bool), nil
+		who, _ := known.(user.Info)
+		return who, nil
 	}
 	if !v.limitOf(remote).TryAccept() || !v.all.TryAccept() {
-		return false, ErrTooManyTokens
+		return nil, ErrTooManyTokens
 	}
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
 	review, err := v.client.Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {
-		return false, fmt.Errorf("review a token: %w", err)
+		return nil, fmt.Errorf("review a token: %w", err)
 	}
-	recognized, ttl := review.Status.Authenticated, unknownFor
-	if recognized {
-		ttl = recognizedFor
+	var who user.Info
+	if review.Status.Authenticated {
+		who = &user.DefaultInfo{Name: review.Status.User.Username, Groups: review.Status.User.Groups}
 	}
-	v.known.Add(key, recognized, ttl)
-	return recognized, nil
+	v.known.Add(key, who, answerFor)
+	return who, nil
 }
 
 // limitOf returns the rate limit of a client.

@@ -28,6 +28,7 @@ func (a *answering) Create(
 ) (*authenticationv1.TokenReview, error) {
 	a.reviews++
 	review.Status.Authenticated = review.Spec.Token == a.token
+	review.Status.User = authenticationv1.UserInfo{Username: "jane", Groups: []string{"developers"}}
 	return review, a.err
 }
 
@@ -59,7 +60,8 @@ func TestReviewer(t *testing.T) {
 		{"bad", "", "", 2},
 	} {
 		got, err := v.Of(bearing(t, c.token, "10.0.0.1:1"), resolve.Identity{Of: c.of})
-		if err != nil || got.Of != c.want || super.reviews != c.reviews {
+		recognized := got.SuperUser != nil && got.SuperUser.GetName() == "jane" && len(got.SuperUser.GetGroups()) == 1
+		if err != nil || got.Of != c.want || super.reviews != c.reviews || recognized != (c.want == resolve.System) {
 			t.Errorf("%+v: got %q (%v) after %d reviews", c, got.Of, err, super.reviews)
 		}
 	}

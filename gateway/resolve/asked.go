@@ -8,6 +8,9 @@ import (
 // System is the name of the super cluster in all forms.
 const System = "system"
 
+// Projects is the name by which the API of projects is found in all forms.
+const Projects = "projects"
+
 // Asked is what a request says about its tenant, and what is forwarded.
 type Asked struct {
 	// Tenant is the name in the explicit forms, which agree; empty without one.

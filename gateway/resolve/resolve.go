@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	"github.com/virtualcluster/virtualcluster/gateway/members"
 )
 
 // downRetry is when to repeat a request to a control plane that is down.
@@ -16,6 +20,9 @@ type Identity struct {
 	Of string
 	// Credentials reports whether the caller has any.
 	Credentials bool
+	// SuperUser is the user of the super cluster who sends the request; nil for
+	// others.
+	SuperUser user.Info
 }
 
 // Entry is what an index knows of a tenant.
@@ -27,11 +34,14 @@ type Entry struct {
 	Opaque bool
 	// Down: the control plane does not run, and no request wakes it.
 	Down bool
+	// Members are users of the super cluster who reach the tenant.
+	Members members.List
 }
 
 // Index finds tenants.
 type Index interface {
-	// Find returns a tenant by its cluster key or alias.
+	// Find returns a tenant by its cluster key or alias, and the super cluster if
+	// its users reach it.
 	Find(name string) (Entry, bool)
 	// Default returns the cluster key of the tenant of callers that have none;
 	// empty without one.
@@ -40,8 +50,11 @@ type Index interface {
 
 // Target is where a request is forwarded to.
 type Target struct {
-	// Key is the cluster key of the tenant, or System.
+	// Key is the cluster key of the tenant, System or Projects.
 	Key string
+	// Member is the user of the super cluster who reaches the tenant as a member;
+	// nil for a caller with credentials of the tenant.
+	Member user.Info
 }
 
 // Resolve returns the tenant of a request. The explicit forms win over the
@@ -55,15 +68,14 @@ func Resolve(asked Asked, caller Identity, index Index) (Target, *Refusal) {
 	if name == "" {
 		name = index.Default()
 	}
-	if name == System {
-		if caller.Of == System {
-			return Target{Key: System}, nil
-		}
-		return Target{}, unavailable(asked.Tenant)
-	}
 	entry, found := index.Find(name)
-	if !found || !admits(entry, caller, index.Default()) {
-		return Target{}, unavailable(asked.Tenant)
+	switch {
+	case name == Projects && caller.SuperUser != nil:
+		return Target{Key: Projects}, nil
+	case name == System && caller.Of == System && found:
+		return Target{Key: System}, nil
+	case name == Projects || name == System || !found || !admits(entry, caller, index.Default()):
+		return Target{}, Unavailable(asked.Tenant)
 	}
 	if entry.Down {
 		return Target{}, &Refusal{
@@ -71,20 +83,24 @@ func Resolve(asked Asked, caller Identity, index Index) (Target, *Refusal) {
 			Message: fmt.Sprintf("the control plane of tenant %q does not run", name),
 		}
 	}
-	return Target{Key: entry.Key}, nil
+	target := Target{Key: entry.Key}
+	if caller.Of != entry.Key && entry.Members.Has(caller.SuperUser) {
+		target.Member = caller.SuperUser
+	}
+	return target, nil
 }
 
 // admits reports whether a caller learns that a tenant exists.
 func admits(entry Entry, caller Identity, byDefault string) bool {
 	if caller.Of != "" {
-		return caller.Of == entry.Key
+		return caller.Of == entry.Key || entry.Members.Has(caller.SuperUser)
 	}
 	return entry.Key == byDefault || entry.Opaque && caller.Credentials
 }
 
-// unavailable refuses a tenant that does not exist, or that the caller may not
+// Unavailable refuses a tenant that does not exist, or that the caller may not
 // know of.
-func unavailable(name string) *Refusal {
+func Unavailable(name string) *Refusal {
 	if name == "" {
 		return &Refusal{
 			Code:    http.StatusForbidden,

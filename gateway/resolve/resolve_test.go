@@ -4,6 +4,11 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/gateway/members"
 )
 
 type index struct {
@@ -19,7 +24,7 @@ func (i index) Default() string                { return i.byDefault }
 func TestResolve(t *testing.T) {
 	red, blue := Entry{Key: "red-key"}, Entry{Key: "blue-key"}
 	known := map[string]Entry{
-		"red-key": red, "red": red, "blue-key": blue, "blue": blue, "common-key": {Key: "common-key"},
+		"red-key": red, "red": red, "blue-key": blue, "blue": blue, System: {Key: System}, "common-key": {Key: "common-key"},
 		"far-key": {Key: "far-key", Opaque: true}, "down-key": {Key: "down-key", Down: true},
 	}
 	const refused = "403"
@@ -71,6 +76,43 @@ func TestResolve(t *testing.T) {
 						t.Errorf("got %s (%v), want %s", got, refusal, want[who][i][j])
 					}
 				})
+			}
+		}
+	}
+}
+
+// TestMembers: a member reaches the tenants of which it is one, the API of
+// projects, and nothing else.
+func TestMembers(t *testing.T) {
+	of := members.List{{Kind: tenancyv1alpha1.MemberUser, Name: "jane"}}
+	known := map[string]Entry{
+		"red-key": {Key: "red-key", Members: of}, "red": {Key: "red-key", Members: of}, "blue-key": {Key: "blue-key"},
+		"down-key": {Key: "down-key", Members: of, Down: true}, "common-key": {Key: "common-key"},
+	}
+	jane, joe := &user.DefaultInfo{Name: "jane"}, &user.DefaultInfo{Name: "joe"}
+	callers := map[string]Identity{
+		"jane": {Of: System, Credentials: true, SuperUser: jane}, "joe": {Of: System, Credentials: true, SuperUser: joe},
+		"not recognized": {Credentials: true}, "jane of red": {Of: "red-key", Credentials: true},
+	}
+	const r, asMember = "403", " as a member"
+	asks := []string{"", "red", "red-key", "blue-key", "down-key", "common-key", "unknown", System, Projects}
+	for who, want := range map[string][]string{
+		"jane":           {r, "red-key" + asMember, "red-key" + asMember, r, "503", r, r, r, Projects},
+		"joe":            {r, r, r, r, r, r, r, r, Projects},
+		"not recognized": {"common-key", r, r, r, r, "common-key", r, r, r},
+		"jane of red":    {"red-key", "red-key", "red-key", r, r, r, r, r, r},
+	} {
+		for i, asked := range asks {
+			target, refusal := Resolve(Asked{Tenant: asked}, callers[who], index{known, "common-key"})
+			got := target.Key
+			if target.Member != nil {
+				got += asMember
+			}
+			if refusal != nil {
+				got = fmt.Sprint(refusal.Code)
+			}
+			if got != want[i] {
+				t.Errorf("%s asks for %q: got %s (%v), want %s", who, asked, got, refusal, want[i])
 			}
 		}
 	}

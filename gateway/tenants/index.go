@@ -26,6 +26,8 @@ type Index struct {
 	// holders are the VirtualClusters that have an alias, whether they have a
 	// tenant yet or not. No alias has the form of a cluster key.
 	holders map[string]types.NamespacedName
+	// visits are the requests of members in flight, by cluster key.
+	visits map[string]map[*visit]struct{}
 }
 
 var _ resolve.Index = (*Index)(nil)
@@ -35,7 +37,7 @@ func NewIndex(byDefault types.NamespacedName) *Index {
 	return &Index{
 		byDefault: byDefault, all: map[types.NamespacedName]*Tenant{},
 		byKey: map[string][]*Tenant{}, byAuthority: map[string][]*Tenant{}, byKeyID: map[string][]*Tenant{}, byServerName: map[string][]*Tenant{},
-		holders: map[string]types.NamespacedName{},
+		holders: map[string]types.NamespacedName{}, visits: map[string]map[*visit]struct{}{},
 	}
 }
 
@@ -56,6 +58,7 @@ func (i *Index) Set(of types.NamespacedName, t *Tenant) {
 	}
 	i.all[of] = t
 	i.each(t, add)
+	i.endVisits(t.Key, t.Members)
 }
 
 // Remove removes the tenant of a VirtualCluster, and ends its requests.
@@ -168,10 +171,10 @@ func (i *Index) Find(name string) (resolve.Entry, bool) {
 	if t == nil {
 		t = i.byAlias(name)
 	}
-	if t == nil {
+	if t == nil || t.hidden {
 		return resolve.Entry{}, false
 	}
-	return resolve.Entry{Key: t.Key, Opaque: t.isOpaque(), Down: t.Down}, true
+	return resolve.Entry{Key: t.Key, Opaque: t.isOpaque(), Down: t.Down, Members: t.Members}, true
 }
 
 // Default implements resolve.Index.

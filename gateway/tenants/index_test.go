@@ -1,12 +1,16 @@
 package tenants
 
 import (
+	"context"
+	"reflect"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/util/cert"
 
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/gateway/resolve"
 	"github.com/virtualcluster/virtualcluster/internal/gatewayaccess"
 	"github.com/virtualcluster/virtualcluster/internal/pki"
@@ -68,7 +72,7 @@ func TestIndex(t *testing.T) {
 	if i.Default() != "red-key" || i.ByServerName("") != nil {
 		t.Errorf("default %q", i.Default())
 	}
-	if entry, found := i.Find("blue-key"); !found || entry != (resolve.Entry{Key: "blue-key"}) {
+	if entry, found := i.Find("blue-key"); !found || !reflect.DeepEqual(entry, resolve.Entry{Key: "blue-key"}) {
 		t.Errorf("got %+v", entry)
 	}
 
@@ -123,6 +127,44 @@ func TestAliases(t *testing.T) {
 	i.SetHolder("shop", nil)
 	if len(i.AliasesOf(blue)) != 0 {
 		t.Error("an alias without a holder is kept")
+	}
+}
+
+// TestVisits: a request of a member ends when the user is no longer one, and
+// others go on.
+func TestVisits(t *testing.T) {
+	i, of := NewIndex(types.NamespacedName{}), types.NamespacedName{Name: "red"}
+	const key = "team-0a1b2c-red"
+	red := access(t, "")
+	set := func(members ...tenancyv1alpha1.Member) {
+		one := tenant(t, key, red)
+		one.Members = members
+		i.Set(of, one)
+	}
+	jane, joe := tenancyv1alpha1.Member{Kind: "User", Name: "jane"}, tenancyv1alpha1.Member{Kind: "User", Name: "joe"}
+	visit := func(name string) (context.Context, func(), bool) {
+		return i.Visit(t.Context(), key, &user.DefaultInfo{Name: name})
+	}
+	if _, _, ok := visit("jane"); ok {
+		t.Error("a tenant that is not there has a member")
+	}
+	set(jane, joe)
+	ofJane, done, ok := visit("jane")
+	ofJoe, joeDone, joeOK := visit("joe")
+	if _, _, isMember := visit("jack"); !ok || !joeOK || isMember {
+		t.Fatal("not the members have visits")
+	}
+	set(joe)
+	if ofJane.Err() == nil || ofJoe.Err() != nil {
+		t.Errorf("jane's request: %v, joe's: %v", ofJane.Err(), ofJoe.Err())
+	}
+	if _, _, ok := visit("jane"); ok {
+		t.Error("jane is a member still")
+	}
+	done()
+	joeDone()
+	if len(i.visits) != 0 {
+		t.Errorf("visits are kept: %v", i.visits)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/util/keyutil"
 
 	"github.com/virtualcluster/virtualcluster/gateway/forward"
+	"github.com/virtualcluster/virtualcluster/gateway/members"
 	"github.com/virtualcluster/virtualcluster/gateway/resolve"
 	"github.com/virtualcluster/virtualcluster/internal/gatewayaccess"
 )
@@ -23,6 +24,8 @@ type Tenant struct {
 	Key string
 	// Down: the control plane does not run, and no request wakes it.
 	Down bool
+	// Members are the users of the super cluster who reach it.
+	Members members.List
 	// Way leads to the apiserver.
 	Way *forward.Way
 
@@ -32,6 +35,8 @@ type Tenant struct {
 	roots   *x509.CertPool
 	// keyIDs are those of the keys that sign its tokens.
 	keyIDs []string
+	// hidden: it only recognizes credentials, and cannot be found by its name.
+	hidden bool
 }
 
 // New makes a tenant.
@@ -63,9 +68,10 @@ func New(key string, access gatewayaccess.Access, down bool) (*Tenant, error) {
 }
 
 // NewSuper makes the super cluster, which is found as a tenant is, and has the
-// authorities of its client certificates.
-func NewSuper(way *forward.Way, authorities []*x509.Certificate) *Tenant {
-	t := &Tenant{Key: resolve.System, Way: way, roots: x509.NewCertPool()}
+// authorities of its client certificates. Unless it is open, its users reach
+// only what they are members of.
+func NewSuper(way *forward.Way, authorities []*x509.Certificate, open bool) *Tenant {
+	t := &Tenant{Key: resolve.System, Way: way, roots: x509.NewCertPool(), hidden: !open}
 	t.trust(authorities)
 	return t
 }

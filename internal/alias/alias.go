@@ -53,16 +53,16 @@ func Holder(ctx context.Context, reader client.Reader, alias string) (*tenancyv1
 func oldest(all []tenancyv1alpha1.VirtualCluster) *tenancyv1alpha1.VirtualCluster {
 	var first *tenancyv1alpha1.VirtualCluster
 	for i := range all {
-		if first == nil || isOlder(&all[i], first) {
+		if first == nil || IsOlder(&all[i], first) {
 			first = &all[i]
 		}
 	}
 	return first
 }
 
-// isOlder reports whether the one of two VirtualClusters with an alias has it
+// IsOlder reports whether the one of two VirtualClusters with an alias has it
 // before the other.
-func isOlder(a, b *tenancyv1alpha1.VirtualCluster) bool {
+func IsOlder(a, b *tenancyv1alpha1.VirtualCluster) bool {
 	if a.CreationTimestamp.Equal(&b.CreationTimestamp) {
 		return a.UID < b.UID
 	}

@@ -47,7 +47,7 @@ vcHost: {advertiseAddress: "tenants.example:443", sleepAfterIdle: 1h,
 vcStore: {replicas: 3, storage: {className: fast}, extraArgs: [--log-level=warn]}
 vcDNS: {enabled: true}
 vcGateway: {enabled: true, url: "https://gw.example.com:8443", domain: gw.example.com, defaultTenant: team/common, logLevel: 1,
-  superCluster: Impersonation, impersonate: {users: [jane], groups: [developers]},
+  superCluster: Impersonation, impersonate: {users: [jane], groups: [developers]}, projects: true,
   service: {type: LoadBalancer, port: 8443, annotations: {a: b}}}
 `
 

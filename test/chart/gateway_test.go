@@ -74,6 +74,7 @@ func TestGatewayImpersonates(t *testing.T) {
 		"superCluster: None, impersonate: {users: [jane]}":   {},
 		"superCluster: Tokens, impersonate: {users: [jane]}": {arg: "--super-cluster=Tokens"},
 		"superCluster: Impersonation":                        {arg: "--super-cluster=Impersonation"},
+		"projects: true, impersonate: {users: [jane]}":       {arg: "--projects"},
 		"superCluster: Impersonation, impersonate: {groups: [developers]}": {
 			"--super-cluster=Impersonation", []rbacv1.PolicyRule{impersonate("groups", "developers")},
 		},
@@ -86,7 +87,7 @@ func TestGatewayImpersonates(t *testing.T) {
 			t.Errorf("%s: the gateway has %v, want %q", values, args, want.arg)
 		}
 		_, reads := objects["RoleBinding vc-gateway-client-ca"]
-		if reads != strings.HasPrefix(values, "superCluster: Impersonation") {
+		if reads != (strings.HasPrefix(values, "superCluster: Impersonation") || strings.HasPrefix(values, "projects")) {
 			t.Errorf("%s: it reads the client CA: %t", values, reads)
 		}
 		var rules []rbacv1.PolicyRule

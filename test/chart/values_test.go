@@ -47,6 +47,7 @@ func TestSchema(t *testing.T) {
 		"vcGateway: {defaultTenant: common}":                       "/vcGateway/defaultTenant",
 		"vcGateway: {superCluster: All}":                           "/vcGateway/superCluster",
 		"vcGateway: {impersonate: {groups: [\"system:masters\"]}}": "/vcGateway/impersonate/groups",
+		"vcGateway: {projects: maybe}":                             "/vcGateway/projects",
 		"vcGateway: {impersonate: {users: [\"\"]}}":                "/vcGateway/impersonate/users",
 		"vcHost: {tenantIsolation: None}":                          "/vcHost/tenantIsolation",
 		"vcHost: {sleepAfterIdle: 30}":                             "/vcHost/sleepAfterIdle",

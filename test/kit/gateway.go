@@ -40,8 +40,9 @@ func Through(ctx context.Context, super *local.SuperCluster, t *local.Tenant) *l
 // Door is the address of a gateway, for raw requests.
 type Door struct {
 	Address string
-	// TLS trusts the gateway.
+	// TLS trusts the gateway, by CA in PEM.
 	TLS *tls.Config
+	CA  []byte
 }
 
 // DoorOf returns the gateway of a client configuration.
@@ -51,7 +52,7 @@ func DoorOf(config *rest.Config) Door {
 	Expect(err).NotTo(HaveOccurred())
 	roots := x509.NewCertPool()
 	Expect(roots.AppendCertsFromPEM(config.CAData)).To(BeTrue())
-	return Door{Address: server.Host, TLS: &tls.Config{RootCAs: roots}}
+	return Door{Address: server.Host, TLS: &tls.Config{RootCAs: roots}, CA: config.CAData}
 }
 
 // StartGateway starts a gateway with the shipped roles, until the container of
@@ -68,7 +69,7 @@ func StartGateway(ctx context.Context, super *local.SuperCluster, knows *local.T
 	Expect(Get(ctx, super.Client, secret)).To(Succeed())
 	roots := x509.NewCertPool()
 	Expect(roots.AppendCertsFromPEM(secret.Data["ca.crt"])).To(BeTrue())
-	door := Door{Address: gateway.Address, TLS: &tls.Config{RootCAs: roots}}
+	door := Door{Address: gateway.Address, TLS: &tls.Config{RootCAs: roots}, CA: secret.Data["ca.crt"]}
 	admin := UserOf(super, knows, "admin", time.Hour, "system:masters")
 	Eventually(func() (int, error) {
 		transport := &http.Transport{TLSClientConfig: door.As(admin)}
@@ -99,6 +100,22 @@ func (d Door) Ask(ctx context.Context, certificate *tls.Certificate, path string
 	reply, err := local.Ask(ctx, &http.Client{Transport: transport}, d.Address, path, headers...)
 	Expect(err).NotTo(HaveOccurred())
 	return reply
+}
+
+// Open sends a request with the certificate of a user, whose response the spec
+// reads. It ends with the spec.
+func (d Door) Open(ctx context.Context, certificate *tls.Certificate, path string) *http.Response {
+	GinkgoHelper()
+	transport := &http.Transport{TLSClientConfig: d.As(*certificate)}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+d.Address+path, nil)
+	Expect(err).NotTo(HaveOccurred())
+	response, err := transport.RoundTrip(request)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() {
+		_ = response.Body.Close()
+		transport.CloseIdleConnections()
+	})
+	return response
 }
 
 // UserOf issues a certificate of a tenant's own CA.

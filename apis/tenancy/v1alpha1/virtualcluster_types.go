@@ -68,6 +68,17 @@ type VirtualClusterSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^[a-z0-9].*-[0-9a-f]{6}-.*[a-z0-9]$')",message="alias has the form of a cluster key (a name, six hexadecimal digits and a name): choose another one"
 	Alias string `json:"alias,omitempty"`
 
+	// members are the users and groups of the super cluster who see the tenant as
+	// a project, and whose requests the gateway forwards to it. They are permitted
+	// nothing inside: the RBAC of the tenant decides, where their names begin with
+	// member:.
+	// +optional
+	// +listType=map
+	// +listMapKey=kind
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=100
+	Members []Member `json:"members,omitempty"`
+
 	// clusterDomain is the DNS domain of the tenant's cluster. Default: cluster.local.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -167,6 +178,31 @@ type VirtualClusterSpec struct {
 	// quota limits what the tenant has in the super cluster. Default: no limits.
 	// +optional
 	Quota *QuotaSpec `json:"quota,omitempty"`
+}
+
+// MemberKind says what a member is.
+//
+// +kubebuilder:validation:Enum=User;Group
+type MemberKind string
+
+const (
+	// MemberUser is the user with the name.
+	MemberUser MemberKind = "User"
+	// MemberGroup is each user in the group with the name.
+	MemberGroup MemberKind = "Group"
+)
+
+// Member is a user of the super cluster, or are the users of a group.
+type Member struct {
+	// kind is User or Group.
+	// +required
+	Kind MemberKind `json:"kind"`
+	// name is that of the user or the group, as the super cluster's apiserver
+	// authenticates it.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
 }
 
 // ExternalControlPlane is a control plane that runs elsewhere.

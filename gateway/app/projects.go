@@ -1,0 +1,70 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/gateway/projects"
+)
+
+// bookmarkInterval is how often watches get a bookmark.
+const bookmarkInterval = time.Minute
+
+// directory keeps the projects up to date.
+type directory struct {
+	cache cache.Cache
+	of    *projects.Directory
+}
+
+// NeedLeaderElection says that all replicas do it.
+func (*directory) NeedLeaderElection() bool { return false }
+
+// Start follows the VirtualClusters until ctx ends.
+func (d *directory) Start(ctx context.Context) error {
+	informer, err := d.cache.GetInformer(ctx, &tenancyv1alpha1.VirtualCluster{})
+	if err != nil {
+		return fmt.Errorf("follow VirtualClusters: %w", err)
+	}
+	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { d.set(object) },
+		UpdateFunc: func(_, object any) { d.set(object) },
+		DeleteFunc: d.remove,
+	})
+	if err != nil {
+		return fmt.Errorf("follow VirtualClusters: %w", err)
+	}
+	if toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
+		d.of.SetComplete()
+	}
+	ticker := time.NewTicker(bookmarkInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			d.of.Close()
+			return nil
+		case <-ticker.C:
+			d.of.Bookmark()
+		}
+	}
+}
+
+func (d *directory) set(object any) {
+	if vc, ok := object.(*tenancyv1alpha1.VirtualCluster); ok {
+		d.of.Set(vc)
+	}
+}
+
+func (d *directory) remove(object any) {
+	if unknown, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+		object = unknown.Obj
+	}
+	if vc, ok := object.(*tenancyv1alpha1.VirtualCluster); ok {
+		d.of.Remove(vc)
+	}
+}

@@ -1,0 +1,38 @@
+// Package members says who is a member of a tenant, and who a member is inside.
+package members
+
+import (
+	"slices"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+)
+
+// List are the members of a tenant.
+type List []tenancyv1alpha1.Member
+
+// Has reports whether a user of the super cluster is a member; nil is none.
+func (l List) Has(who user.Info) bool {
+	return who != nil && slices.ContainsFunc(l, func(m tenancyv1alpha1.Member) bool {
+		if m.Kind == tenancyv1alpha1.MemberGroup {
+			return slices.Contains(who.GetGroups(), m.Name)
+		}
+		return m.Kind == tenancyv1alpha1.MemberUser && m.Name == who.GetName()
+	})
+}
+
+// Prefix begins the names of members and of their groups inside a tenant. No
+// user of the tenant's own has such a name unless the tenant's admin makes one,
+// and none of Kubernetes' own groups is among them, so that a member is
+// permitted only what the tenant's RBAC permits to these names.
+const Prefix = "member:"
+
+// Inside returns the user that a member is inside a tenant.
+func Inside(who user.Info) user.Info {
+	inside := &user.DefaultInfo{Name: Prefix + who.GetName()}
+	for _, group := range who.GetGroups() {
+		inside.Groups = append(inside.Groups, Prefix+group)
+	}
+	return inside
+}
