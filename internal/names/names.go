@@ -112,6 +112,29 @@ const (
 	// WokenAt is an annotation on a VirtualCluster: a control plane that fell
 	// asleep before this time (RFC 3339) wakes, and is awake until then.
 	WokenAt = Domain + "/wokenAt"
+	// ApplicableRange is an annotation on the super cluster's CRDs: which tenants
+	// may use the CRD. It holds a label selector over VirtualClusters, or
+	// AllTenants.
+	ApplicableRange = Domain + "/applicable-range"
+	// CRDPolicy is an annotation on a tenant's namespace kube-system, by which
+	// the tenant chooses between its own CRDs and those of the super cluster.
+	CRDPolicy = Domain + "/crd-policy"
+	// SharedCRD is a label on a tenant's CRDs that are copies of the super
+	// cluster's. Its value is a random one that the record of the copy has too.
+	SharedCRD = Domain + "/shared-crd"
+	// PurgeCRDs is an annotation on a VirtualCluster by which an admin deletes
+	// recalled CRDs of the tenant with all their objects. It holds name/UID,
+	// separated by commas.
+	PurgeCRDs = Domain + "/purge-crds"
+	// CRDSharingPolicy is a label on the super cluster's CRDs, with the value
+	// Forced. Its domain is that of Arktos, whose manifests have it.
+	CRDSharingPolicy = "arktos.futurewei.com/crd-sharing-policy"
+)
+
+// Values of ApplicableRange and CRDSharingPolicy.
+const (
+	AllTenants = "*"
+	Forced     = "forced"
 )
 
 // The NetworkPolicies that are in each namespace of a tenant in the super
@@ -216,6 +239,16 @@ const (
 	// begins with.
 	maxTokenHead = validation.DNS1123SubdomainMaxLength - len(tokenInfix) - hashDigits
 )
+
+// SharedCRDsSecret is the name of the Secret in the root namespace that records
+// the copies of shared CRDs.
+const SharedCRDsSecret = "shared-crds"
+
+// OwnCRDSecret is the name of the Secret in the root namespace with the spec of
+// a tenant's own CRD while the super cluster's replaces it.
+func OwnCRDSecret(crd string) string {
+	return "own-crd-" + strings.TrimRight(crd[:min(len(crd), maxLabel)], "-.") + "-" + digest(hashDigits, crd)
+}
 
 // IsTokenSecret reports whether a name can be that of a Secret with the tokens
 // of some pod. The hash of a name that was cut cannot be checked.

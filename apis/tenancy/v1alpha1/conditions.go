@@ -45,6 +45,10 @@ const (
 	// ConditionAliasHeld reports whether the gateway finds the tenant by
 	// spec.alias; there is none without an alias. Written by the manager.
 	ConditionAliasHeld = "AliasHeld"
+	// ConditionSharedCRDs reports whether the tenant has the CRDs that the super
+	// cluster shares with it; there is none while none are shared. Written by the
+	// syncer.
+	ConditionSharedCRDs = "SharedCRDs"
 	// ConditionReady is true when the tenant can work: the control plane is
 	// ready and its objects are synced.
 	ConditionReady = "Ready"
@@ -184,6 +188,19 @@ const (
 	ReasonWakeNeeded = "WakeNeeded"
 	// ReasonNotSyncing: the syncer has not reported on this tenant yet.
 	ReasonNotSyncing = "NotSyncing"
+	// ReasonShared: the tenant has the CRDs that are shared with it.
+	ReasonShared = "Shared"
+	// ReasonRetrying: a CRD that is shared with the tenant is being changed, or
+	// could not be.
+	ReasonRetrying = "Retrying"
+	// ReasonConflict: a CRD of the tenant cannot be replaced by the shared one of
+	// its name, and was left unchanged.
+	ReasonConflict = "Conflict"
+	// ReasonObjectsLeft: a recalled CRD is not served any more, and the tenant's
+	// objects of it are kept.
+	ReasonObjectsLeft = "ObjectsLeft"
+	// ReasonTooManyCRDs: more CRDs are shared with the tenant than it gets.
+	ReasonTooManyCRDs = "TooManyCRDs"
 	// ReasonTerminating: the VirtualCluster is being deleted.
 	ReasonTerminating = "Terminating"
 )
