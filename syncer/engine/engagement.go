@@ -19,6 +19,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/queue"
 	"github.com/virtualcluster/virtualcluster/syncer/session"
+	"github.com/virtualcluster/virtualcluster/syncer/sharedcrds"
 	"github.com/virtualcluster/virtualcluster/syncer/syncdown"
 	"github.com/virtualcluster/virtualcluster/syncer/syncup"
 	"github.com/virtualcluster/virtualcluster/syncer/tokens"
@@ -109,6 +110,12 @@ func (s *engagement) run(name multicluster.ClusterName) {
 	s.Cluster.Synced()
 	logger.Info("Syncing the tenant's objects")
 	var running sync.WaitGroup
+	if secrets := s.Builtin["Secret"]; secrets != nil { // a syncer without Secrets cannot record copies
+		crds := sharedcrds.NewSyncer(s.shared.crds, sharedcrds.Tenant{
+			Tenant: s.Identity(), Cluster: s.Cluster, Guard: s.Guard, Secrets: secrets, Report: s.Report,
+		})
+		running.Go(func() { crds.Run(s.Ctx) })
+	}
 	for _, r := range s.Identity().Sync.CustomResources {
 		running.Go(func() { custom.NewSyncer(s.shared.custom, s.Cluster, s, r).Run(s.Ctx) })
 	}

@@ -6,6 +6,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -30,6 +31,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/queue"
 	"github.com/virtualcluster/virtualcluster/syncer/requests"
 	"github.com/virtualcluster/virtualcluster/syncer/session"
+	"github.com/virtualcluster/virtualcluster/syncer/sharedcrds"
 	"github.com/virtualcluster/virtualcluster/syncer/validation"
 )
 
@@ -159,7 +161,7 @@ func (e *Engine) addKinds(mgr mcmanager.Manager, flows []kinds.Flow) error {
 	return nil
 }
 
-// addCustom prepares for custom resources.
+// addCustom prepares for custom resources and shared CRDs.
 func (e *Engine) addCustom(mgr mcmanager.Manager, opts Options) error {
 	all, err := custom.NewCache(e.API)
 	if err != nil {
@@ -167,7 +169,10 @@ func (e *Engine) addCustom(mgr mcmanager.Manager, opts Options) error {
 	}
 	e.Caches[kinds.Everything] = caches.NewReader(all)
 	e.custom = custom.NewResources(e.API, e.events, custom.Options{Build: opts.Custom, Interval: opts.Patrol, Timeout: opts.Timeout})
-	return mgr.GetLocalManager().Add(all)
+	if e.crds, err = sharedcrds.New(e.API, opts.Patrol); err != nil {
+		return err
+	}
+	return errors.Join(mgr.GetLocalManager().Add(all), e.crds.AddTo(mgr.GetLocalManager()))
 }
 
 // addController adds the controller whose workers take requests from the fair

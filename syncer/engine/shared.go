@@ -7,6 +7,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/limits"
 	"github.com/virtualcluster/virtualcluster/syncer/pace"
 	"github.com/virtualcluster/virtualcluster/syncer/session"
+	"github.com/virtualcluster/virtualcluster/syncer/sharedcrds"
 	"github.com/virtualcluster/virtualcluster/syncer/validation"
 )
 
@@ -15,6 +16,7 @@ type shared struct {
 	*session.SuperCluster
 
 	custom     *custom.Resources
+	crds       *sharedcrds.Shared
 	nodeLinger time.Duration
 	timeout    time.Duration
 	interval   time.Duration // of the patrol

@@ -16,7 +16,7 @@ import (
 // super cluster: only for requests that it sends. Those for custom resources
 // are not known before a tenant asks for one.
 func Rules(flows []Flow, scheme *runtime.Scheme) ([]rbacv1.PolicyRule, error) {
-	definitions, err := right(scheme, &apiextensionsv1.CustomResourceDefinition{}, "", "get")
+	definitions, err := right(scheme, &apiextensionsv1.CustomResourceDefinition{}, "", "get", "list", "watch")
 	if err != nil {
 		return nil, err
 	}

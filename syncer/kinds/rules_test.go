@@ -58,7 +58,7 @@ func TestRules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			definitions := rbacv1.PolicyRule{
-				APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"get"},
+				APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"get", "list", "watch"},
 			}
 			got, err := kinds.Rules([]kinds.Flow{tc.kind}, scheme)
 			if err != nil {

@@ -6,10 +6,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -34,6 +36,8 @@ func newHeld(scheme *runtime.Scheme, narrow map[client.Object]cache.ByObject) he
 	objects := map[client.Object]cache.ByObject{
 		// Only the tenant's events that were synced up are needed.
 		&corev1.Event{}: {Label: labels.SelectorFromSet(labels.Set{names.FromSuper: "true"})},
+		// Copies of shared CRDs are watched for changes only.
+		&apiextensionsv1.CustomResourceDefinition{}: {Label: marked(names.SharedCRD), Transform: withoutTexts},
 	}
 	maps.Copy(objects, narrow)
 	h := held{scheme, map[schema.GroupVersionKind]cache.ByObject{}, cache.TransformStripManagedFields()}
@@ -41,6 +45,21 @@ func newHeld(scheme *runtime.Scheme, narrow map[client.Object]cache.ByObject) he
 		h.kinds[h.kindOf(obj)] = options
 	}
 	return h
+}
+
+// marked selects the objects that have a label.
+func marked(label string) labels.Selector {
+	// Exists without values is always a valid requirement.
+	exists, _ := labels.NewRequirement(label, selection.Exists, nil)
+	return labels.NewSelector().Add(*exists)
+}
+
+// withoutTexts removes the metadata of an object that tenants can make large.
+func withoutTexts(obj any) (any, error) {
+	if m, ok := obj.(*metav1.PartialObjectMetadata); ok {
+		m.Labels, m.Annotations, m.ManagedFields, m.Finalizers, m.OwnerReferences = nil, nil, nil, nil, nil
+	}
+	return obj, nil
 }
 
 // kindOf returns the kind of an object; empty if the scheme does not have it.

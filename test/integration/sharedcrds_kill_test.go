@@ -1,0 +1,291 @@
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/app"
+	"github.com/virtualcluster/virtualcluster/syncer/guard"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/sharedcrds"
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+	"github.com/virtualcluster/virtualcluster/test/kit"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+// errKilled is what a killed process gets for its requests.
+var errKilled = errors.New("killed")
+
+// killer ends a process at one of its writes: before or after it took effect.
+type killer struct {
+	kill   context.CancelFunc
+	before bool
+
+	mu sync.Mutex
+	// left is how many writes there are until the process is killed.
+	left int
+}
+
+// write executes a write of the process.
+func (k *killer) write(do func() error) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.left--
+	switch {
+	case k.left > 0:
+		return do()
+	case k.left < 0:
+		return errKilled
+	}
+	defer k.kill()
+	if !k.before {
+		_ = do() // the process does not learn the result
+	}
+	return errKilled
+}
+
+// wrap returns a client whose writes can kill the process.
+func (k *killer) wrap(c client.WithWatch) client.WithWatch {
+	return interceptor.NewClient(c, interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			return k.write(func() error { return c.Create(ctx, obj, opts...) })
+		},
+		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
+			return k.write(func() error { return c.Update(ctx, obj, opts...) })
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			return k.write(func() error { return c.Patch(ctx, obj, patch, opts...) })
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+			return k.write(func() error { return c.Delete(ctx, obj, opts...) })
+		},
+		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+			return k.write(func() error { return c.SubResource(sub).Update(ctx, obj, opts...) })
+		},
+	})
+}
+
+// processCluster is the control plane of a tenant for one process.
+type processCluster struct {
+	client client.Client
+	cache  cache.Cache
+}
+
+func (c processCluster) GetClient() client.Client       { return c.client }
+func (c processCluster) GetCache() cache.Cache          { return c.cache }
+func (processCluster) Learn(*meta.RESTMapping)          {}
+func (processCluster) Verify(ctx context.Context) error { return ctx.Err() }
+
+// sharingProcess runs the syncer of the shared CRDs of one tenant.
+type sharingProcess struct {
+	shared  *sharedcrds.Shared
+	tenant  *local.Tenant
+	secrets *kinds.Kind
+	cache   cache.Cache
+}
+
+// newSharingProcess returns a process that does not run yet.
+func newSharingProcess(ctx context.Context, t *local.Tenant) *sharingProcess {
+	GinkgoHelper()
+	living, end := context.WithCancel(context.WithoutCancel(ctx))
+	DeferCleanup(end)
+	mgr, err := ctrl.NewManager(super.Config, ctrl.Options{
+		Scheme: super.Client.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logger,
+	})
+	Expect(err).NotTo(HaveOccurred())
+	shared, err := sharedcrds.New(mgr, briefly)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(shared.AddTo(mgr)).To(Succeed())
+	go func() { _ = mgr.Start(living) }()
+	of, err := cache.New(t.Config, cache.Options{Scheme: super.Client.Scheme()})
+	Expect(err).NotTo(HaveOccurred())
+	go func() { _ = of.Start(living) }()
+	table, err := app.Table()
+	Expect(err).NotTo(HaveOccurred())
+	p := &sharingProcess{shared: shared, tenant: t, cache: of}
+	for _, k := range table {
+		if k.Name == "Secret" {
+			p.secrets = k
+		}
+	}
+	return p
+}
+
+// run runs a process that is killed at a write, until then or until it is done.
+func (p *sharingProcess) run(ctx context.Context, write int, before bool, done func() bool) {
+	GinkgoHelper()
+	ctx, kill := context.WithCancel(ctx)
+	defer kill()
+	k := &killer{kill: kill, before: before, left: write}
+	vc, err := kit.Read(ctx, super.Client, p.tenant.VC)()
+	Expect(err).NotTo(HaveOccurred())
+	inSuper := k.wrap(super.Client)
+	syncer := sharedcrds.NewSyncer(p.shared, sharedcrds.Tenant{
+		Tenant:  translate.NewTenant(vc, ""),
+		Cluster: processCluster{k.wrap(p.tenant.Client), p.cache},
+		Guard: &guard.Guard{
+			UID: vc.UID, Client: inSuper, Namespaced: inSuper.IsObjectNamespaced, Rejected: func() {},
+			Namespace: func(ctx context.Context, name string) (*corev1.Namespace, error) {
+				ns := kit.Namespace(name)
+				return ns, kit.Get(ctx, super.Client, ns)
+			},
+		},
+		Secrets: p.secrets,
+		Report:  func(context.Context, client.Object, string, string) error { return nil },
+	})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		syncer.Run(ctx)
+	}()
+	for {
+		select {
+		case <-ended:
+			return
+		case <-time.After(time.Second):
+			if done() {
+				kill()
+			}
+		}
+	}
+}
+
+// phaseOf returns the recorded phase of a tenant's CRD; empty without a record.
+func phaseOf(ctx context.Context, t *local.Tenant, name string) string {
+	GinkgoHelper()
+	found := &corev1.Secret{}
+	err := super.Client.Get(ctx, client.ObjectKey{Namespace: t.Key(), Name: names.SharedCRDsSecret}, found)
+	Expect(client.IgnoreNotFound(err)).To(Succeed())
+	all := map[string]struct{ Phase string }{}
+	if err == nil {
+		Expect(json.Unmarshal(found.Data["crds"], &all)).To(Succeed())
+	}
+	return all[name].Phase
+}
+
+var _ = Describe("A syncer that is killed at every write of a shared CRD", Ordered, func() {
+	var t *local.Tenant
+	var p *sharingProcess
+
+	BeforeAll(func(ctx SpecContext) {
+		t = tenant(ctx)
+		p = newSharingProcess(ctx, t)
+	})
+
+	Describe("while no other runs", Ordered, func() {
+		BeforeAll(takeSyncerAway)
+
+		// reach runs processes, each of which is killed: at the first write before
+		// it took effect, at the first one after it, and so on up to the last one
+		// that rewrites the objects.
+		reach := func(ctx context.Context, what string, done func() bool) {
+			GinkgoHelper()
+			processes := 0
+			for ; !done(); processes++ {
+				Expect(processes).To(BeNumerically("<", 60), what)
+				p.run(ctx, 1+processes/2%6, processes%2 == 0, done)
+			}
+			GinkgoWriter.Printf("%s after %d processes\n", what, processes)
+		}
+
+		It("replaces and restores the tenant's own CRD, twice, without losing a field", func(ctx SpecContext) {
+			own := sharedDefinition("hammer", []string{"own", "both"}, []string{"v1alpha1", "v1beta1"})
+			kit.Create(ctx, t.Client, own)
+			kit.ShouldExist(ctx, t.Client, own)
+			wanted := own.Spec.DeepCopy()
+			var objects []*unstructured.Unstructured
+			for i := range 3 {
+				u := sharedObject(own, "v1beta1", fmt.Sprintf("kept-%d", i), map[string]any{"own": fmt.Sprint("mine ", i), "both": "b"})
+				objects = append(objects, u)
+				createServed(ctx, t, u)
+			}
+			d := sharedDefinition("hammer", []string{"both", "color"}, []string{"v1", "v2"}, publishedTo(names.AllTenants))
+			share(ctx, d)
+			for range 2 {
+				choose(ctx, t, sharedcrds.SystemCRDFirst)
+				reach(ctx, "replaced", func() bool {
+					found, err := kit.Read(ctx, t.Client, d)()
+					return err == nil && len(found.Spec.Versions) == 3 && phaseOf(ctx, t, d.Name) == "Replaced"
+				})
+				for _, u := range objects {
+					seen := sharedObject(d, "v2", u.GetName(), nil)
+					Eventually(kit.Read(ctx, t.Client, seen)).Should(And(HaveField("GetUID()", u.GetUID()), field(u.Object["spec"], "spec")))
+				}
+				By("changing an object under the shared CRD")
+				kit.Edit(ctx, t.Client, sharedObject(d, "v2", objects[0].GetName(), nil), func(u *unstructured.Unstructured) {
+					u.SetLabels(map[string]string{"touched": "true"})
+				})
+				choose(ctx, t, sharedcrds.LocalCRDFirst)
+				reach(ctx, "restored", func() bool {
+					found, err := kit.Read(ctx, t.Client, own)()
+					return err == nil && equality.Semantic.DeepEqual(&found.Spec, wanted) && phaseOf(ctx, t, d.Name) == ""
+				})
+				for _, u := range objects {
+					Eventually(kit.Read(ctx, t.Client, u)).Should(And(HaveField("GetUID()", u.GetUID()), field(u.Object["spec"], "spec")))
+				}
+				restored, err := kit.Read(ctx, t.Client, own)()
+				Expect(err).NotTo(HaveOccurred())
+				Expect(restored.Status.StoredVersions).To(ConsistOf("v1beta1"))
+				Expect(restored.Labels).NotTo(HaveKey(names.SharedCRD))
+			}
+		})
+
+		It("shares and recalls a copy, twice, and keeps its objects", func(ctx SpecContext) {
+			d := sharedDefinition("iron", []string{"color"}, []string{"v1"}, publishedTo(names.AllTenants))
+			share(ctx, d)
+			u := sharedObject(d, "v1", "kept", map[string]any{"color": "red"})
+			for round := range 2 {
+				kit.Edit(ctx, super.Client, d, publishedTo(names.AllTenants))
+				reach(ctx, "shared", func() bool {
+					found, err := kit.Read(ctx, t.Client, d)()
+					return err == nil && found.Spec.Versions[0].Served && phaseOf(ctx, t, d.Name) == "Copied"
+				})
+				if round == 0 {
+					createServed(ctx, t, u)
+				}
+				kit.Edit(ctx, super.Client, d, publishedTo(""))
+				reach(ctx, "recalled", func() bool {
+					found, err := kit.Read(ctx, t.Client, d)()
+					return err == nil && !found.Spec.Versions[0].Served && phaseOf(ctx, t, d.Name) == "Left"
+				})
+			}
+			kit.Edit(ctx, super.Client, d, publishedTo(names.AllTenants))
+			reach(ctx, "shared", func() bool {
+				found, err := kit.Read(ctx, t.Client, d)()
+				return err == nil && found.Spec.Versions[0].Served && phaseOf(ctx, t, d.Name) == "Copied"
+			})
+			Eventually(kit.Read(ctx, t.Client, u)).Should(And(HaveField("GetUID()", u.GetUID()), field("red", "spec", "color")))
+		})
+
+		It("deletes a recalled copy without objects", func(ctx SpecContext) {
+			d := sharedDefinition("jack", []string{"color"}, []string{"v1"}, publishedTo(names.AllTenants))
+			share(ctx, d)
+			exists := func() bool {
+				found := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: d.Name}}
+				return kit.Get(ctx, t.Client, found) == nil
+			}
+			reach(ctx, "shared", func() bool { return exists() && phaseOf(ctx, t, d.Name) == "Copied" })
+			kit.Edit(ctx, super.Client, d, publishedTo(""))
+			reach(ctx, "deleted", func() bool { return !exists() && phaseOf(ctx, t, d.Name) == "" })
+		})
+	})
+})
