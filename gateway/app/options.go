@@ -74,6 +74,10 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.Limits.Requests, "requests-per-caller", o.Limits.Requests, "how many requests a caller may have in flight")
 	flags.IntVar(&o.Limits.Streams, "streams-per-caller", o.Limits.Streams,
 		"how many watches, upgrades and proxied requests a caller may have in flight")
+	flags.IntVar(&o.Limits.Passed, "passed-connections", o.Limits.Passed,
+		"how many connections may be passed to control planes without being decrypted; 0 for none")
+	flags.IntVar(&o.Limits.PassedPerTenant, "passed-connections-per-tenant", o.Limits.PassedPerTenant,
+		"how many of them may be to the control plane of one tenant")
 	flags.Int64Var(&o.Limits.Body, "max-body", o.Limits.Body,
 		"size of a request in bytes, except for one to a server behind an apiserver")
 	flags.BoolVar(&o.AccessLog, "access-log", o.AccessLog, "log a line for each request, without query and headers")

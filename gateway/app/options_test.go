@@ -25,9 +25,10 @@ func TestValidate(t *testing.T) {
 		"a Secret without hosts": {func(o *Options) {
 			o.CertFile, o.KeyFile, o.CertSecret = "", "", types.NamespacedName{Namespace: "a", Name: "b"}
 		}, "--tls-hosts"},
-		"a domain in capitals":    {func(o *Options) { o.Domain = "GW.example.com" }, "--domain"},
-		"a super cluster for all": {func(o *Options) { o.SuperCluster = "All" }, "--super-cluster"},
-		"no streams":              {func(o *Options) { o.Limits.Streams = 0 }, "--streams-per-caller"},
+		"a domain in capitals":             {func(o *Options) { o.Domain = "GW.example.com" }, "--domain"},
+		"fewer than no passed connections": {func(o *Options) { o.Limits.Passed = -1 }, "--passed-connections"},
+		"a super cluster for all":          {func(o *Options) { o.SuperCluster = "All" }, "--super-cluster"},
+		"no streams":                       {func(o *Options) { o.Limits.Streams = 0 }, "--streams-per-caller"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := DefaultOptions()

@@ -10,6 +10,9 @@ import (
 // direction. Apiservers and clients send pings more often.
 const passIdle = 30 * time.Minute
 
+// passBufferBytes is the size of the buffer of a direction: that of a TLS record.
+const passBufferBytes = 16 << 10
+
 // Pass passes a connection on to the apiserver as it is, until one side ends it,
 // the way is closed or ctx ends. It closes the connection.
 func (w *Way) Pass(ctx context.Context, client net.Conn) {
@@ -39,7 +42,7 @@ func splice(to, from net.Conn) {
 		_ = to.Close()
 		_ = from.Close()
 	}()
-	buffer := make([]byte, bufferBytes)
+	buffer := make([]byte, passBufferBytes)
 	for {
 		_ = from.SetReadDeadline(time.Now().Add(passIdle)) // fails with the read
 		n, err := from.Read(buffer)

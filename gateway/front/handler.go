@@ -47,6 +47,7 @@ type Handler struct {
 	Forwarder *forward.Forwarder
 
 	inFlight inFlight
+	passed   passed
 }
 
 // call is a request that is served.

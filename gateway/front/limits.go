@@ -21,6 +21,10 @@ type Limits struct {
 	// Requests is how many requests may be in flight, and Streams how many
 	// watches, upgrades and proxied requests.
 	Requests, Streams int
+	// Passed is how many connections may be passed to control planes without being
+	// decrypted, and PassedPerTenant how many of them to one. They are not limits
+	// of a caller, whom the gateway does not know.
+	Passed, PassedPerTenant int
 	// Body is the size of a request in bytes, except for one to a server behind
 	// the apiserver.
 	Body int64
@@ -28,12 +32,17 @@ type Limits struct {
 
 // DefaultLimits are more than an honest client uses: an apiserver takes bodies
 // of 3 MiB.
-func DefaultLimits() Limits { return Limits{Requests: 200, Streams: 1000, Body: 8 << 20} }
+func DefaultLimits() Limits {
+	return Limits{Requests: 200, Streams: 1000, Passed: 4000, PassedPerTenant: 1000, Body: 8 << 20}
+}
 
 // Validate returns an error for limits that let nothing through.
 func (l Limits) Validate() error {
 	if l.Requests < 1 || l.Streams < 1 || l.Body < 1 {
 		return errors.New("--requests-per-caller, --streams-per-caller and --max-body must be at least 1")
+	}
+	if l.Passed < 0 || l.PassedPerTenant < 0 {
+		return errors.New("--passed-connections and --passed-connections-per-tenant must be at least 0")
 	}
 	return nil
 }

@@ -42,6 +42,30 @@ func TestTake(t *testing.T) {
 	}
 }
 
+func TestPassed(t *testing.T) {
+	limits := Limits{Passed: 3, PassedPerTenant: 2}
+	p := &passed{}
+	take := func(tenant string, want bool) func() {
+		t.Helper()
+		done, ok := p.take(tenant, limits)
+		if ok != want {
+			t.Errorf("a connection of %s: got %t, want %t", tenant, ok, want)
+		}
+		return done
+	}
+	first, second := take("red", true), take("red", true)
+	take("red", false)
+	blue := take("blue", true)
+	take("green", false)
+	first()
+	take("green", true)()
+	second()
+	blue()
+	if p.total != 0 || len(p.of) != 0 {
+		t.Errorf("%d connections are counted, of %v", p.total, p.of)
+	}
+}
+
 func TestClassOf(t *testing.T) {
 	for target, want := range map[string]class{
 		"GET /api/v1/pods":                                      readClass,

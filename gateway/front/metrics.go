@@ -9,10 +9,11 @@ import (
 // Metrics are what a gateway tells of its work. No label names a tenant or a
 // caller: that would be series for each, for ever.
 type Metrics struct {
-	requests    *prometheus.CounterVec
-	seconds     *prometheus.HistogramVec
-	inFlight    *prometheus.GaugeVec
-	passThrough prometheus.Gauge
+	requests     *prometheus.CounterVec
+	seconds      *prometheus.HistogramVec
+	inFlight     *prometheus.GaugeVec
+	passThrough  prometheus.Gauge
+	passRejected prometheus.Counter
 }
 
 // NewMetrics makes the metrics of a gateway and registers them.
@@ -36,8 +37,12 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 			Name: "vc_gateway_passed_connections",
 			Help: "Open connections that are passed to a control plane without being decrypted.",
 		}),
+		passRejected: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "vc_gateway_rejected_connections_total",
+			Help: "Connections that were closed because too many are passed to control planes (--passed-connections).",
+		}),
 	}
-	for _, c := range []prometheus.Collector{m.requests, m.seconds, m.inFlight, m.passThrough} {
+	for _, c := range []prometheus.Collector{m.requests, m.seconds, m.inFlight, m.passThrough, m.passRejected} {
 		if err := registerer.Register(c); err != nil {
 			return nil, fmt.Errorf("register the metrics of the gateway: %w", err)
 		}

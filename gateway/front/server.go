@@ -131,11 +131,8 @@ func (s *Server) route(ctx context.Context, conn net.Conn, own *accepted, named 
 		_ = conn.Close()
 		return
 	}
-	if tenant := s.Handler.Index.ByServerName(name); tenant != nil {
-		passed := s.Handler.Metrics.passThrough
-		passed.Inc()
-		defer passed.Dec()
-		tenant.Way.Pass(ctx, replayed)
+	if tenant := s.Handler.passTo(name); tenant != nil {
+		s.Handler.pass(ctx, replayed, tenant)
 		return
 	}
 	own.put(replayed)

@@ -31,7 +31,8 @@ type Caller struct {
 
 // ErrCertificate is a client certificate that no tenant's CA has signed, or that
 // is not valid now.
-var ErrCertificate = errors.New("the client certificate is expired, or no CA of a tenant has signed it")
+var ErrCertificate = errors.New("the client certificate is expired, or no CA of a tenant has signed it: " +
+	"use one of the tenant, or a token if its control plane is External")
 
 // Finder finds tenants by what signs credentials.
 type Finder interface {

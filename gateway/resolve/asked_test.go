@@ -184,3 +184,20 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestDirectLabel(t *testing.T) {
+	for _, tt := range []struct{ serverName, domain, want string }{
+		{"red.direct.gw.example.com", "gw.example.com", "red"},
+		{"RED.Direct.gw.example.com.", "gw.example.com", "red"},
+		{"red.gw.example.com", "gw.example.com", ""},
+		{"direct.gw.example.com", "gw.example.com", ""},
+		{"a.red.direct.gw.example.com", "gw.example.com", ""},
+		{"red.direct.example.com", "gw.example.com", ""},
+		{"red.direct.", "", ""},
+		{"", "gw.example.com", ""},
+	} {
+		if got := DirectLabel(tt.serverName, tt.domain); got != tt.want {
+			t.Errorf("%+v: got %q", tt, got)
+		}
+	}
+}

@@ -75,6 +75,27 @@ func parseHost(host, serverName, domain string) (string, *Refusal) {
 	return "", misdirected("the host of the request is not the one that the TLS connection was opened for")
 }
 
+// directLabel is below the domain and above the names of tenants whose
+// connections are passed on as they are.
+const directLabel = "direct"
+
+// DirectLabel returns T of the server name T.direct.DOMAIN; empty for others.
+func DirectLabel(serverName, domain string) string {
+	if domain == "" {
+		return ""
+	}
+	if label, _ := labelBelow(serverName, directLabel+"."+domain); isName(label) {
+		return label
+	}
+	return ""
+}
+
+// IsBelow reports whether a server name is the domain or below it.
+func IsBelow(serverName, domain string) bool {
+	_, below := labelBelow(serverName, domain)
+	return below
+}
+
 // labelBelow returns the label in front of the domain, and whether a host is the
 // domain or below it.
 func labelBelow(host, domain string) (label string, below bool) {

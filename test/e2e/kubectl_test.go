@@ -8,19 +8,29 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gexec"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-var _ = Describe("kubectl with a tenant's kubeconfig", Ordered, func() {
+var _ = Describe("kubectl with a tenant's kubeconfig", func() {
+	Describe("of its own address", Ordered, func() { useKubectl(names.AdminKubeconfigKey) })
+	Describe("of the gateway", Ordered, func() { useKubectl(names.GatewayKubeconfigKey) })
+})
+
+// useKubectl has the specs of kubectl with a kubeconfig in the Secret of a
+// tenant.
+func useKubectl(key string) {
 	var (
 		worker *corev1.Pod
 		as     *kubectl
@@ -30,7 +40,7 @@ var _ = Describe("kubectl with a tenant's kubeconfig", Ordered, func() {
 		worker = pod(newNamespace(ctx, red), "worker", busybox, "sh", "-c", "echo begun; while true; do sleep 1; done")
 		create(ctx, red, worker)
 		shouldBeReady(ctx, red, worker)
-		as = kubectlOf(ctx, red)
+		as = kubectlWith(ctx, red, key)
 	})
 
 	It("shows what a container writes", Label(smoke), func(ctx SpecContext) {
@@ -71,7 +81,7 @@ var _ = Describe("kubectl with a tenant's kubeconfig", Ordered, func() {
 
 	It("does not reach a pod of another tenant", func(ctx SpecContext) {
 		for _, command := range [][]string{{"logs"}, {"exec"}} {
-			args := append(command, "-n", blue.Super("default"), worker.Name)
+			args := slices.Concat(command, []string{"-n", blue.Super("default"), worker.Name})
 			if command[0] == "exec" {
 				args = append(args, "--", "true")
 			}
@@ -79,13 +89,19 @@ var _ = Describe("kubectl with a tenant's kubeconfig", Ordered, func() {
 			Expect(err).To(MatchError(ContainSubstring("not found")))
 		}
 	})
-})
+}
 
 // kubectl runs kubectl as the admin of a tenant.
 type kubectl struct{ kubeconfig string }
 
 // kubectlOf is that of a tenant, which lasts as long as the container of specs.
 func kubectlOf(ctx context.Context, t *local.Tenant) *kubectl {
+	GinkgoHelper()
+	return kubectlWith(ctx, t, names.AdminKubeconfigKey)
+}
+
+// kubectlWith does the same with another kubeconfig in the Secret of the tenant.
+func kubectlWith(ctx context.Context, t *local.Tenant, kubeconfig string) *kubectl {
 	GinkgoHelper()
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: t.Key(), Name: names.AdminKubeconfigSecret}
@@ -94,8 +110,16 @@ func kubectlOf(ctx context.Context, t *local.Tenant) *kubectl {
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(os.RemoveAll, dir)
 	k := &kubectl{kubeconfig: filepath.Join(dir, "kubeconfig")}
-	Expect(os.WriteFile(k.kubeconfig, secret.Data[names.AdminKubeconfigKey], 0o600)).To(Succeed())
+	Expect(os.WriteFile(k.kubeconfig, secret.Data[kubeconfig], 0o600)).To(Succeed())
 	return k
+}
+
+// config is that of other clients with the same kubeconfig.
+func (k *kubectl) config() *rest.Config {
+	GinkgoHelper()
+	config, err := clientcmd.BuildConfigFromFlags("", k.kubeconfig)
+	Expect(err).NotTo(HaveOccurred())
+	return config
 }
 
 // run returns the output of a command. Its error has the error output.

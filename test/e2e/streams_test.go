@@ -15,12 +15,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
 
-	"github.com/virtualcluster/virtualcluster/test/local"
+	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-var _ = Describe("A stream between a tenant's user and a container", Ordered, func() {
+var _ = Describe("A stream between a tenant's user and a container", func() {
+	Describe("at its own address", Ordered, func() { useStreams(names.AdminKubeconfigKey) })
+	Describe("through the gateway", Ordered, func() { useStreams(names.GatewayKubeconfigKey) })
+})
+
+// useStreams has the specs of streams with a kubeconfig in the Secret of a
+// tenant.
+func useStreams(key string) {
 	var (
 		talker *corev1.Pod
 		as     *kubectl
@@ -34,7 +42,7 @@ var _ = Describe("A stream between a tenant's user and a container", Ordered, fu
 		})
 		create(ctx, red, talker)
 		shouldBeReady(ctx, red, talker)
-		as = kubectlOf(ctx, red)
+		as = kubectlWith(ctx, red, key)
 	})
 
 	It("is what is typed and what is said, and the log of it, as it comes", func() {
@@ -50,7 +58,7 @@ var _ = Describe("A stream between a tenant's user and a container", Ordered, fu
 	})
 
 	It("is a terminal with a size", func(ctx SpecContext) {
-		said := terminal(ctx, red, talker, `until stty size | grep -q "33 77"; do sleep 0.1; done; tty; echo si''zed; exit 3`)
+		said := terminal(ctx, as.config(), talker, `until stty size | grep -q "33 77"; do sleep 0.1; done; tty; echo si''zed; exit 3`)
 		Expect(said.end).To(HaveField("Code", 3))
 		Expect(said.out).To(And(ContainSubstring("/dev/pts/"), ContainSubstring("\nsized\r\n")))
 	})
@@ -85,7 +93,7 @@ var _ = Describe("A stream between a tenant's user and a container", Ordered, fu
 			Expect(err).To(MatchError(ContainSubstring(`pods "gone" not found`)), command)
 		}
 	})
-})
+}
 
 // spoken is what was said on a terminal, and how it ended.
 type spoken struct {
@@ -95,15 +103,15 @@ type spoken struct {
 
 // terminal types a line into a shell in the first container of a pod, on a
 // terminal with 33 lines of 77 characters.
-func terminal(ctx context.Context, t *local.Tenant, p *corev1.Pod, line string) spoken {
+func terminal(ctx context.Context, config *rest.Config, p *corev1.Pod, line string) spoken {
 	GinkgoHelper()
-	clients, err := kubernetes.NewForConfig(t.Config)
+	clients, err := kubernetes.NewForConfig(config)
 	Expect(err).NotTo(HaveOccurred())
 	request := clients.CoreV1().RESTClient().Post().Namespace(p.Namespace).Resource("pods").Name(p.Name).SubResource("exec").
 		VersionedParams(&corev1.PodExecOptions{
 			Container: p.Spec.Containers[0].Name, Command: []string{"sh"}, TTY: true, Stdin: true, Stdout: true,
 		}, scheme.ParameterCodec)
-	executor, err := remotecommand.NewWebSocketExecutor(t.Config, http.MethodGet, request.URL().String())
+	executor, err := remotecommand.NewWebSocketExecutor(config, http.MethodGet, request.URL().String())
 	Expect(err).NotTo(HaveOccurred())
 	// The end of what is typed would end the terminal, before it has said all.
 	typed, in := io.Pipe()

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/virtualcluster/virtualcluster/gateway/app"
+	"github.com/virtualcluster/virtualcluster/internal/pki"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -40,9 +41,16 @@ func Through(ctx context.Context, super *local.SuperCluster, t *local.Tenant) *l
 // Door is the address of a gateway, for raw requests.
 type Door struct {
 	Address string
-	// TLS trusts the gateway, by CA in PEM.
-	TLS *tls.Config
+	// CA verifies its certificate, in PEM, and TLS trusts it.
 	CA  []byte
+	TLS *tls.Config
+}
+
+func newDoor(address string, ca []byte) Door {
+	GinkgoHelper()
+	roots := x509.NewCertPool()
+	Expect(roots.AppendCertsFromPEM(ca)).To(BeTrue())
+	return Door{Address: address, CA: ca, TLS: &tls.Config{RootCAs: roots}}
 }
 
 // DoorOf returns the gateway of a client configuration.
@@ -50,9 +58,7 @@ func DoorOf(config *rest.Config) Door {
 	GinkgoHelper()
 	server, err := url.Parse(config.Host)
 	Expect(err).NotTo(HaveOccurred())
-	roots := x509.NewCertPool()
-	Expect(roots.AppendCertsFromPEM(config.CAData)).To(BeTrue())
-	return Door{Address: server.Host, TLS: &tls.Config{RootCAs: roots}, CA: config.CAData}
+	return newDoor(server.Host, config.CAData)
 }
 
 // StartGateway starts a gateway with the shipped roles, until the container of
@@ -67,9 +73,7 @@ func StartGateway(ctx context.Context, super *local.SuperCluster, knows *local.T
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: gateway.Secret.Namespace, Name: gateway.Secret.Name}}
 	Eventually(Read(ctx, super.Client, secret)).WithTimeout(Soon).Should(HaveField("Data", HaveKey("ca.crt")))
 	Expect(Get(ctx, super.Client, secret)).To(Succeed())
-	roots := x509.NewCertPool()
-	Expect(roots.AppendCertsFromPEM(secret.Data["ca.crt"])).To(BeTrue())
-	door := Door{Address: gateway.Address, TLS: &tls.Config{RootCAs: roots}, CA: secret.Data["ca.crt"]}
+	door := newDoor(gateway.Address, secret.Data["ca.crt"])
 	admin := UserOf(super, knows, "admin", time.Hour, "system:masters")
 	Eventually(func() (int, error) {
 		transport := &http.Transport{TLSClientConfig: door.As(admin)}
@@ -133,11 +137,18 @@ func SuperUser(super *local.SuperCluster, name string, groups ...string) tls.Cer
 // UserIn issues a certificate of the CA of a control plane.
 func UserIn(super *local.SuperCluster, controlPlane, name string, validity time.Duration, groups ...string) tls.Certificate {
 	GinkgoHelper()
+	pair := UserPEM(super, controlPlane, name, validity, groups...)
+	certificate, err := tls.X509KeyPair(pair.CertPEM, pair.KeyPEM)
+	Expect(err).NotTo(HaveOccurred())
+	return certificate
+}
+
+// UserPEM issues the same in PEM.
+func UserPEM(super *local.SuperCluster, controlPlane, name string, validity time.Duration, groups ...string) pki.KeyPair {
+	GinkgoHelper()
 	authority, err := local.ReadAuthority(super.PKIFile(controlPlane, "ca.pem"))
 	Expect(err).NotTo(HaveOccurred())
 	pair, err := authority.Client(name, groups, validity, time.Now())
 	Expect(err).NotTo(HaveOccurred())
-	certificate, err := tls.X509KeyPair(pair.CertPEM, pair.KeyPEM)
-	Expect(err).NotTo(HaveOccurred())
-	return certificate
+	return pair
 }

@@ -79,6 +79,9 @@ func Ask(ctx context.Context, c *http.Client, address, path string, headers ...s
 	path, request.URL.RawQuery, _ = strings.Cut(path, "?")
 	request.URL.Opaque = "//" + address + path
 	for i := 0; i < len(headers); i += 2 {
+		if headers[i] == "Host" { // the request line has it, and goes before the header
+			request.URL.Opaque = "//" + headers[i+1] + path
+		}
 		request.Header.Set(headers[i], headers[i+1])
 	}
 	response, err := c.Do(request)
