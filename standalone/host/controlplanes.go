@@ -207,11 +207,17 @@ func earliest(a, b time.Duration) time.Duration {
 func (r *controlPlanes) placeData(
 	ctx context.Context, plane *tenancyv1alpha1.HostedControlPlane, vc *tenancyv1alpha1.VirtualCluster,
 ) (runs bool, again time.Duration, err error) {
-	if !isMoving(plane) && len(plane.Status.Remainders) == 0 && !r.moves.has(client.ObjectKeyFromObject(plane)) {
+	known := plane.Status.Store != ""
+	if known && !isMoving(plane) && len(plane.Status.Remainders) == 0 && !r.moves.has(client.ObjectKeyFromObject(plane)) {
 		return true, 0, nil
 	}
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(plane), plane); err != nil {
 		return false, 0, client.IgnoreNotFound(err)
+	}
+	if plane.Status.Store == "" {
+		if located, err := r.locate(ctx, plane, vc); err != nil || !located {
+			return false, locateRetry, err
+		}
 	}
 	if isMoving(plane) {
 		if runs, again, err = r.advance(ctx, plane, vc); err != nil || !runs {
@@ -270,9 +276,8 @@ func (r *controlPlanes) writeStatus(
 	}
 	before := plane.DeepCopy()
 	plane.Status.Host, plane.Status.HostAddress = r.replica, r.address
-	plane.Status.Store = plane.DataStore()
 	if state.Ready || state.IsAsleep() {
-		r.endMove(plane, generation)
+		r.endMove(plane, generation, state.Ready)
 	}
 	report(&plane.Status, generation, state, failed)
 	plane.Status.ExtraSANs = extra.dnsNames
@@ -288,13 +293,16 @@ func (r *controlPlanes) writeStatus(
 	return nil
 }
 
-// endMove records that a control plane serves after a move of its data.
-func (r *controlPlanes) endMove(plane *tenancyv1alpha1.HostedControlPlane, generation int64) {
+// endMove records that a control plane serves after a move of its data, or sleeps.
+func (r *controlPlanes) endMove(plane *tenancyv1alpha1.HostedControlPlane, generation int64, serves bool) {
 	moved := plane.Status.Store == plane.Spec.Store
 	if move := plane.Status.Move; move != nil {
 		plane.Status.Move = nil
 		if move.To != plane.Status.Store {
 			leave(&plane.Status, move.To, metav1.Now())
+		}
+		if serves {
+			r.moves.measure(client.ObjectKeyFromObject(plane), move.StartTime.Time, moved)
 		}
 		r.moves.settle(client.ObjectKeyFromObject(plane), moved)
 	}
@@ -339,9 +347,14 @@ func (r *controlPlanes) finalize(ctx context.Context, plane *tenancyv1alpha1.Hos
 }
 
 // deleteElsewhere deletes what moves have left in other stores than the one with
-// the data. A store that is not connected keeps it, and reports it.
+// the data: in any, if the status does not say which one that is. A store that is not
+// connected keeps it, and reports it.
 func (r *controlPlanes) deleteElsewhere(ctx context.Context, plane *tenancyv1alpha1.HostedControlPlane) error {
-	for _, each := range leftovers(plane) {
+	stores := leftovers(plane)
+	if plane.Status.Store == "" {
+		stores = r.stores.names()
+	}
+	for _, each := range stores {
 		in, connected := r.stores.get(each)
 		if !connected {
 			continue

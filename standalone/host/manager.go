@@ -128,6 +128,7 @@ type host struct {
 	replica   *share.Replica
 	division  *division
 	handovers *handovers
+	moved     *moveMetrics
 	// leaves reports whether this replica stops.
 	leaves func() bool
 	moves  *moves
@@ -201,7 +202,14 @@ func (h *host) registerMetrics() (err error) {
 		h.metrics.Unregister()
 		return err
 	}
+	if h.moved, err = newMoveMetrics(h.options.Registerer); err != nil {
+		h.options.Registerer.Unregister(h.handovers.seconds)
+		h.options.Registerer.Unregister(own)
+		h.metrics.Unregister()
+		return err
+	}
 	h.unregister = func() {
+		h.moved.unregister(h.options.Registerer)
 		h.options.Registerer.Unregister(h.handovers.seconds)
 		h.options.Registerer.Unregister(own)
 		h.metrics.Unregister()
@@ -292,7 +300,7 @@ func (h *host) addControllers(ctx context.Context) error {
 		changed: make(chan event.TypedGenericEvent[*tenancyv1alpha1.VirtualCluster]),
 		lost:    make(chan event.TypedGenericEvent[*tenancyv1alpha1.ControlPlaneStore]),
 	}
-	h.division, h.moves = newDivision(h.handovers, h.handOverReason), newMoves(ctx)
+	h.division, h.moves = newDivision(h.handovers, h.handOverReason), newMoves(ctx, h.moved)
 	stores := &storeController{
 		Client: h.manager.GetClient(), live: h.manager.GetAPIReader(), namespace: h.options.Namespace, stores: h.stores,
 		reports: h.division.keeps, log: h.options.Logger.WithName("stores"),

@@ -22,6 +22,8 @@ const (
 // moves are the moves of data that this replica performs. It owns their
 // goroutines.
 type moves struct {
+	measured *moveMetrics
+
 	ctx  context.Context // of all moves
 	work sync.WaitGroup
 
@@ -40,10 +42,12 @@ type move struct {
 	// transfers that have failed, and notBefore is when the next attempt may begin.
 	refusals, failures int
 	notBefore          time.Time
+	// stoppedAt is when this replica has stopped the control plane.
+	stoppedAt time.Time
 }
 
-func newMoves(ctx context.Context) *moves {
-	return &moves{ctx: ctx, of: map[types.NamespacedName]*move{}}
+func newMoves(ctx context.Context, measured *moveMetrics) *moves {
+	return &moves{ctx: ctx, measured: measured, of: map[types.NamespacedName]*move{}}
 }
 
 // look returns how far a move to a store is, and how long to wait for the next
@@ -85,6 +89,9 @@ func (m *moves) begin(key types.NamespacedName, to string, during stage, work fu
 		m.of[key] = current
 	}
 	current.stage, current.cancel, current.done = during, cancel, make(chan struct{})
+	if during == transferring && current.stoppedAt.IsZero() {
+		current.stoppedAt = time.Now()
+	}
 	done := current.done
 	m.work.Go(func() {
 		defer cancel()
@@ -139,6 +146,19 @@ func (m *moves) postpone(key types.NamespacedName, delay func(*move) time.Durati
 	if found := m.of[key]; found != nil {
 		found.notBefore = time.Now().Add(delay(found))
 	}
+}
+
+// measure measures how long a control plane, which serves again, was stopped. If
+// another replica has stopped it, the status has the time in whole seconds.
+func (m *moves) measure(key types.NamespacedName, reported time.Time, moved bool) {
+	m.mu.Lock()
+	since := reported
+	if found := m.of[key]; found != nil && !found.stoppedAt.IsZero() {
+		since = found.stoppedAt
+		found.stoppedAt = time.Time{}
+	}
+	m.mu.Unlock()
+	m.measured.serves(moved, time.Since(since))
 }
 
 // settle records that a control plane serves: a move that has failed is deferred.

@@ -48,6 +48,11 @@ func (r *controlPlanes) advance(
 ) (runs bool, again time.Duration, err error) {
 	key := client.ObjectKeyFromObject(plane)
 	at, delay := r.moves.look(key, plane.Spec.Store)
+	if at == idle && plane.Status.Move != nil { // it was interrupted
+		if err := r.correct(ctx, plane); err != nil {
+			return false, 0, err
+		}
+	}
 	from, connectedFrom := r.stores.get(plane.DataStore())
 	to, connectedTo := r.stores.get(plane.Spec.Store)
 	next := decide(situation{
@@ -102,7 +107,9 @@ func (r *controlPlanes) prepare(ctx context.Context, plane *tenancyv1alpha1.Host
 		err = r.explain(ctx, key, tenancyv1alpha1.ReasonMoving, fmt.Sprintf("ControlPlaneStore %s is prepared for the data", plane.Spec.Store))
 	}
 	if err == nil {
+		begun := time.Now()
 		err = from.host.PrepareMove(bounded, plane.Namespace, to.host)
+		r.moves.measured.step(ctx, stepPrepare, begun, err)
 	}
 	switch {
 	case err == nil:
@@ -130,17 +137,30 @@ func (r *controlPlanes) explainFailure(ctx context.Context, plane *tenancyv1alph
 func refusal(plane *tenancyv1alpha1.HostedControlPlane, err error) (reason, message string) {
 	where := "ControlPlaneStore " + plane.Spec.Store
 	stays := ". The data stays in " + plane.DataStore() + ", and the move is retried"
-	if _, ok := errors.AsType[*transfer.FarBehindError](err); ok {
-		return tenancyv1alpha1.ReasonStoreBehind, where + " is behind: " + err.Error() +
-			"; restore a snapshot of it with etcdutl snapshot restore --bump-revision --mark-compacted" + stays
+	reason = reasonOf(err)
+	switch reason {
+	case tenancyv1alpha1.ReasonStoreBehind:
+		if _, far := errors.AsType[*transfer.FarBehindError](err); far {
+			stays = "; restore a snapshot of it with etcdutl snapshot restore --bump-revision --mark-compacted" + stays
+		}
+		return reason, where + " is behind: " + err.Error() + stays
+	case tenancyv1alpha1.ReasonStoreFull:
+		return reason, where + " has no room: " + err.Error() + stays
 	}
-	if errors.Is(err, transfer.ErrOutrun) {
-		return tenancyv1alpha1.ReasonStoreBehind, where + " is behind: " + err.Error() + stays
+	return reason, "move to " + where + ": " + err.Error() + stays
+}
+
+// reasonOf returns why data was not moved.
+func reasonOf(err error) string {
+	_, farBehind := errors.AsType[*transfer.FarBehindError](err)
+	_, noRoom := errors.AsType[*hosted.NoRoomError](err)
+	switch {
+	case farBehind, errors.Is(err, transfer.ErrOutrun):
+		return tenancyv1alpha1.ReasonStoreBehind
+	case noRoom, errors.Is(err, rpctypes.ErrNoSpace):
+		return tenancyv1alpha1.ReasonStoreFull
 	}
-	if _, ok := errors.AsType[*hosted.NoRoomError](err); ok || errors.Is(err, rpctypes.ErrNoSpace) {
-		return tenancyv1alpha1.ReasonStoreFull, where + " has no room: " + err.Error() + stays
-	}
-	return tenancyv1alpha1.ReasonMoveFailed, "move to " + where + ": " + err.Error() + stays
+	return tenancyv1alpha1.ReasonMoveFailed
 }
 
 // transfer stops a control plane, copies its data and switches to the copy. If
@@ -162,12 +182,13 @@ func (r *controlPlanes) transfer(ctx context.Context, plane *tenancyv1alpha1.Hos
 		return idle
 	}
 	copied, err := r.copyData(bounded, plane, from, to, attempt, sleeps)
+	r.moves.measured.step(ctx, stepCopy, begin, err)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
 		return idle
-	case errors.Is(err, transfer.ErrSuperseded):
-		r.moves.fail(key) // another replica continues
+	case errors.Is(err, transfer.ErrSuperseded), errors.Is(err, transfer.ErrInUse):
+		r.moves.fail(key) // another replica continues, or the data has been moved
 		return idle
 	default:
 		r.moves.fail(key)
@@ -178,6 +199,7 @@ func (r *controlPlanes) transfer(ctx context.Context, plane *tenancyv1alpha1.Hos
 		logger.Error(err, "Cannot record that data was moved") // or that was recorded
 		return idle
 	}
+	r.moves.measured.bytes.Add(float64(copied.Bytes))
 	logger.Info("Moved data", "records", copied.Records, "bytes", copied.Bytes, "seconds", time.Since(begin).Seconds())
 	if sleeps {
 		from.host.CloseRoute(plane.Namespace) // requests that waited are repeated
@@ -226,11 +248,11 @@ func (r *controlPlanes) claim(
 ) (attempt int64, err error) {
 	var last int64
 	for _, each := range between {
-		of, err := each.host.LastAttempt(ctx, plane.Namespace)
+		of, err := each.host.DataState(ctx, plane.Namespace)
 		if err != nil {
 			return 0, err
 		}
-		last = max(last, of)
+		last = max(last, of.Attempt)
 	}
 	at, want := plane.DataStore(), plane.Spec.Store
 	err = r.updateStatus(ctx, client.ObjectKeyFromObject(plane), func(fresh *tenancyv1alpha1.HostedControlPlane) error {

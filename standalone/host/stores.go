@@ -71,6 +71,13 @@ func (s *stores) all() []*store {
 	return slices.Collect(maps.Values(s.open))
 }
 
+// names returns the names of the stores that this process is connected to.
+func (s *stores) names() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.open))
+}
+
 // retire stops a control plane that another replica serves by now.
 func (s *stores) retire(controlPlane string) {
 	for _, in := range s.all() {

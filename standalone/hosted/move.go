@@ -38,6 +38,9 @@ func (h *Host) PrepareMove(ctx context.Context, name string, to *Host) error {
 		return err
 	}
 	defer end()
+	if err := into.CheckUnused(ctx); err != nil {
+		return err
+	}
 	gap, err := transfer.Behind(ctx, from.Client, into.Client)
 	if err != nil {
 		return err
@@ -78,13 +81,12 @@ func (h *Host) Move(ctx context.Context, name string, to *Host, attempt int64) (
 	return copied, err
 }
 
-// LastAttempt returns the number of the last attempt to move the data of a control
-// plane from this store, or to it.
-func (h *Host) LastAttempt(ctx context.Context, name string) (int64, error) {
+// DataState returns what a store has of a control plane, and the last attempt to
+// move it.
+func (h *Host) DataState(ctx context.Context, name string) (transfer.State, error) {
 	ctx, cancel := context.WithTimeout(ctx, moveRequestTimeout)
 	defer cancel()
-	state, err := h.stores.of(name).side(name).State(ctx)
-	return state.Attempt, err
+	return h.stores.of(name).side(name).State(ctx)
 }
 
 // Reopen allows writes to the data of a control plane, after it was moved to this

@@ -2,6 +2,7 @@ package hosted
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -51,15 +52,18 @@ func (h *Host) DeleteOrphan(ctx context.Context, name string, isOrphan func(cont
 		return err
 	}
 	attempt := state.Attempt + 1
-	if _, err := side.Seal(ctx, attempt); err != nil {
-		return err
+	if !state.Sealed {
+		if _, err := side.Seal(ctx, attempt); err != nil {
+			return err
+		}
 	}
 	orphan, err := isOrphan(ctx)
-	if err != nil || !orphan {
-		if openErr := side.Open(context.WithoutCancel(ctx), attempt); openErr != nil {
-			return openErr
-		}
+	switch {
+	case err == nil && orphan:
+	case state.Sealed:
 		return err
+	default:
+		return errors.Join(err, side.Open(context.WithoutCancel(ctx), attempt))
 	}
 	if _, err := side.Clear(ctx, attempt); err != nil {
 		return err

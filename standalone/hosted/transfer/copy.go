@@ -29,6 +29,9 @@ var (
 // leaves sealed. It returns what it has copied, which is room bytes at most. The
 // copy is compared with the data before it is accepted. [CatchUp] comes first.
 func Copy(ctx context.Context, from, to Side, attempt, room int64) (Sum, error) {
+	if err := to.CheckUnused(ctx); err != nil {
+		return Sum{}, err
+	}
 	sealed, err := from.Seal(ctx, attempt)
 	if err != nil {
 		return Sum{}, err

@@ -77,7 +77,9 @@ func TestCopy(t *testing.T) {
 	g := NewWithT(t)
 	from, to := pair(t)
 	fill(t, from, 700)
-	_, err := to.Client.Put(t.Context(), key("left behind"), "by an interrupted copy")
+	_, err := to.Clear(t.Context(), 0)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = to.Client.Put(t.Context(), key("left behind"), "by an interrupted copy")
 	g.Expect(err).NotTo(HaveOccurred())
 	lease, err := from.Client.Grant(t.Context(), 3600)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -105,8 +107,8 @@ func TestCopy(t *testing.T) {
 	g.Expect(state.Sealed).To(BeTrue(), "until it is opened")
 	g.Expect(state.Since).To(BeNumerically(">=", event.Kvs[0].ModRevision))
 	g.Expect(to.Open(t.Context(), 1)).To(Succeed())
-	g.Expect(to.State(t.Context())).To(Equal(transfer.State{Since: state.Since, Attempt: 1}))
-	g.Expect(from.State(t.Context())).To(Equal(transfer.State{Sealed: true, Attempt: 1}))
+	g.Expect(to.State(t.Context())).To(Equal(transfer.State{Since: state.Since, Attempt: 1, Complete: true}))
+	g.Expect(from.State(t.Context())).To(Equal(transfer.State{Sealed: true, Attempt: 1, Complete: true}))
 }
 
 // TestCopyBack: a side that the data has left can have it again, without what it
@@ -148,6 +150,29 @@ func TestEarlierAttempts(t *testing.T) {
 			g.Expect(value(t, to.Client, key("pod-2"))).To(Equal("value 2"))
 		})
 	}
+}
+
+// TestOutdatedKnowledge: a mover whose status is older than the
+// last move loses nothing.
+func TestOutdatedKnowledge(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	old, current := pair(t)
+	fill(t, old, 3)
+	_, err := transfer.Copy(t.Context(), old, current, 1, plenty)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(current.Open(t.Context(), 1)).To(Succeed())
+
+	_, err = transfer.Copy(t.Context(), old, current, 2, plenty)
+	g.Expect(err).To(MatchError(transfer.ErrInUse), "from data that was left behind")
+	_, err = current.Clear(t.Context(), 3)
+	g.Expect(err).To(MatchError(transfer.ErrInUse))
+	_, err = old.Clear(t.Context(), 3)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = old.Seal(t.Context(), 4)
+	g.Expect(err).To(MatchError(transfer.ErrElsewhere), "it has nothing to copy")
+	g.Expect(old.Open(t.Context(), 4)).To(MatchError(transfer.ErrElsewhere))
+	g.Expect(value(t, current.Client, key("pod-2"))).To(Equal("value 2"))
 }
 
 // TestSeal: the etcd rejects each kind of write to a sealed side, and no other.
@@ -335,7 +360,7 @@ func TestFull(t *testing.T) {
 	_, err := transfer.Copy(t.Context(), from, to, 1, plenty)
 	g.Expect(err).To(MatchError(rpctypes.ErrNoSpace))
 	g.Expect(from.Open(t.Context(), 1)).To(Succeed())
-	g.Expect(from.State(t.Context())).To(Equal(transfer.State{Attempt: 1}))
+	g.Expect(from.State(t.Context())).To(Equal(transfer.State{Attempt: 1, Complete: true}))
 	state, err := to.State(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(state.Sealed).To(BeTrue(), "what was copied is no data of the tenant")
