@@ -96,8 +96,8 @@ var _ = Describe("A HostedControlPlane that has lost its status, as one from a b
 		second.Signal(syscall.SIGSTOP)
 		loseStatus(ctx)
 		replica = super.StartReplica(ctx, "host-d")
-		Eventually(kit.Read(ctx, super.Client, red.plane)).WithTimeout(2 * moveTime).Should(
-			kit.HaveCondition("Ready", metav1.ConditionFalse, tenancyv1alpha1.ReasonStoreUnreachable))
+		Eventually(kit.Read(ctx, super.Client, red.vc)).WithTimeout(moveTime).Should(kit.HaveCondition(
+			tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionFalse, tenancyv1alpha1.ReasonStoreUnreachable))
 		second.Signal(syscall.SIGCONT)
 		serves(ctx, "second")
 	}, SpecTimeout(12*moveTime))
