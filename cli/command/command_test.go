@@ -54,6 +54,9 @@ func TestUsage(t *testing.T) {
 		"UninstallTenants": {[]string{"uninstall", "--yes"}, "--purge is missing"},
 		"UninstallBlindly": {[]string{"uninstall", "--purge"}, "the deletion cannot be confirmed"},
 		"UninstallTimeout": {[]string{"uninstall", "--purge", "--yes", "--timeout=0s"}, "--timeout: 0s is not more than 0"},
+		"ProjectVerb":      {[]string{"project", "choose"}, `unknown command "choose"`},
+		"ProjectFormat":    {[]string{"project", "list", "-o", "xml"}, "--output: unable to match a printer"},
+		"ProjectNames":     {[]string{"project", "use", "shop", "store"}, "accepts 1 arg(s), received 2"},
 		"VersionArguments": {[]string{"version", "red"}, `unknown command "red"`},
 	}
 	for name, tc := range cases {

@@ -19,10 +19,16 @@ func (p *platform) completeFlags(root *cobra.Command) {
 		config, err := p.flags.ToRawKubeConfigLoader().RawConfig()
 		return slices.Sorted(maps.Keys(config.Contexts)), err
 	})
-	for _, c := range root.Commands() {
+	completeFormats(root)
+}
+
+// completeFormats completes the formats of all verbs that have them.
+func completeFormats(of *cobra.Command) {
+	for _, c := range of.Commands() {
 		if c.Flags().Lookup("output") != nil {
 			complete(c, "output", genericclioptions.NewPrintFlags("").AllowedFormats()...)
 		}
+		completeFormats(c)
 	}
 }
 

@@ -87,24 +87,5 @@ func in(namespace string) string {
 
 // virtualClusters prints VirtualClusters.
 func (f *tableFlags) virtualClusters(p *platform, list *tenancyv1alpha1.VirtualClusterList, namespaced bool) error {
-	printer, err := f.printer(namespaced)
-	if err != nil {
-		return err
-	}
-	if f.printsTable() {
-		return printer.PrintObj(virtualClusterTable(list.Items, time.Now()), p.Out)
-	}
-	for i := range list.Items {
-		// Clients leave it out; printers of lists need it.
-		list.Items[i].SetGroupVersionKind(tenancyv1alpha1.GroupVersion.WithKind("VirtualCluster"))
-	}
-	if *f.OutputFormat != "name" {
-		return printer.PrintObj(list, p.Out)
-	}
-	for i := range list.Items { // the printer of names takes no lists
-		if err := printer.PrintObj(&list.Items[i], p.Out); err != nil {
-			return err
-		}
-	}
-	return nil
+	return f.list(p, list, tenancyv1alpha1.GroupVersion.WithKind("VirtualCluster"), namespaced, virtualClusterTable(list.Items, time.Now()))
 }

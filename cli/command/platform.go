@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	projectsv1alpha1 "github.com/virtualcluster/virtualcluster/apis/projects/v1alpha1"
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/cli/exit"
 	"github.com/virtualcluster/virtualcluster/cli/terminal"
@@ -42,11 +43,12 @@ func newPlatform(streams genericiooptions.IOStreams) *platform {
 	}
 }
 
-// scheme has the kinds of VirtualCluster and of Kubernetes.
+// scheme has the kinds of VirtualCluster, of projects and of Kubernetes.
 func scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(s))
 	utilruntime.Must(tenancyv1alpha1.AddToScheme(s))
+	utilruntime.Must(projectsv1alpha1.AddToScheme(s))
 	return s
 }
 

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/printers"
@@ -71,6 +72,29 @@ func (f *tableFlags) printer(namespaced bool) (printers.ResourcePrinter, error) 
 	return printers.NewTablePrinter(printers.PrintOptions{
 		NoHeaders: f.noHeaders, WithNamespace: namespaced, Wide: *f.OutputFormat == wide,
 	}), nil
+}
+
+// list prints a list of objects of a kind, or the table of them.
+func (f *tableFlags) list(p *platform, list runtime.Object, kind schema.GroupVersionKind, namespaced bool, table *metav1.Table) error {
+	printer, err := f.printer(namespaced)
+	if err != nil {
+		return err
+	}
+	if f.printsTable() {
+		return printer.PrintObj(table, p.Out)
+	}
+	err = meta.EachListItem(list, func(object runtime.Object) error {
+		// Clients leave it out; printers of lists need it.
+		object.GetObjectKind().SetGroupVersionKind(kind)
+		if *f.OutputFormat == "name" { // the printer of names takes no lists
+			return printer.PrintObj(object, p.Out)
+		}
+		return nil
+	})
+	if err != nil || *f.OutputFormat == "name" {
+		return err
+	}
+	return printer.PrintObj(list, p.Out)
 }
 
 // virtualClusterColumns are the columns of a table of VirtualClusters. Those of

@@ -48,10 +48,7 @@ func reference() (string, error) {
 		fmt.Fprintf(out, "| %d | %s |\n", m.Code, m.Meaning)
 	}
 	out.WriteString("\nThe exit code of `connect` is that of the command that it runs.\n")
-	for _, c := range root.Commands() {
-		if !c.IsAvailableCommand() {
-			continue
-		}
+	for _, c := range below(root) {
 		text, err := section(c)
 		if err != nil {
 			return "", err
@@ -62,6 +59,17 @@ func reference() (string, error) {
 	root.PersistentFlags().Lookup("cache-dir").DefValue = "$HOME/.kube/cache"
 	fmt.Fprintf(out, "\n## Options of all commands\n\n```\n%s```\n", root.PersistentFlags().FlagUsages())
 	return out.String(), nil
+}
+
+// below returns the commands below a command, and those below each of them.
+func below(of *cobra.Command) []*cobra.Command {
+	var all []*cobra.Command
+	for _, c := range of.Commands() {
+		if c.IsAvailableCommand() {
+			all = append(append(all, c), below(c)...)
+		}
+	}
+	return all
 }
 
 // section returns the section of a command without the options of all commands

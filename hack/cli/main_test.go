@@ -17,10 +17,7 @@ func TestEveryCommandIsDescribed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range command.New(genericiooptions.NewTestIOStreamsDiscard()).Commands() {
-		if !c.IsAvailableCommand() {
-			continue
-		}
+	for _, c := range below(command.New(genericiooptions.NewTestIOStreamsDiscard())) {
 		if !strings.Contains(text, "\n## "+c.CommandPath()+"\n") {
 			t.Errorf("there is no section about %s", c.CommandPath())
 		}
@@ -36,6 +33,7 @@ func TestEveryCommandIsDescribed(t *testing.T) {
 
 func checkFlags(t *testing.T, c *cobra.Command) {
 	t.Helper()
+	c.InitDefaultHelpFlag()
 	for line := range strings.SplitSeq(strings.TrimSpace(c.LocalFlags().FlagUsages()), "\n") {
 		if fields := strings.Fields(line); len(fields) < 3 {
 			t.Errorf("%s: flag %q has no description", c.CommandPath(), line)

@@ -18,6 +18,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/cli/exit"
 	gateway "github.com/virtualcluster/virtualcluster/gateway/app"
 	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
@@ -111,6 +112,42 @@ var _ = Describe("Projects", Ordered, ContinueOnFailure, func() {
 		}
 		Expect(door.Ask(ctx, &jane, "/tenants/"+store.Key()+"/api").Code).To(Equal(http.StatusForbidden), "she is no member")
 		Expect(door.Ask(ctx, &jane, "/tenants/system/api").Code).To(Equal(http.StatusForbidden), "the super cluster is closed")
+	})
+
+	It("are listed and chosen by kubectl vc project", func(ctx SpecContext) {
+		own := filepath.Join(kit.TempDir(), "config")
+		file := must(clientcmd.LoadFromFile(kubeconfig))
+		before := must(clientcmd.Write(*file))
+		Expect(clientcmd.WriteToFile(*file, own)).To(Succeed())
+		project := func(verb ...string) printed {
+			GinkgoHelper()
+			return kubectlVCWith(ctx, own, append([]string{"project"}, verb...)...)
+		}
+		missing := project("current")
+		Expect(missing.Code).To(Equal(exit.NotFound))
+		golden("project-current-none", missing.Err)
+		unknown := project("use", "store")
+		Expect(unknown.Code).To(Equal(exit.NotFound))
+		golden("project-use-unknown", unknown.Err)
+		Expect(must(clientcmd.Write(*must(clientcmd.LoadFromFile(own))))).To(Equal(before), "an unknown project is not stored")
+		golden("project-use", project("use", "shop").Out)
+		Expect(project("current").Out).To(Equal("shop\n"))
+		golden("project-list", project("list").Out)
+		Expect(project("list", "-o", "wide").Out).To(ContainSubstring(shop.Key()))
+		Expect(project("list", "-o", "name").Out).To(Equal("project.tenancy.x-k8s.io/shop\n"))
+		golden("project-get", project("get", "shop").Out)
+		golden("project-get-missing", project("get", "store").Err)
+		Expect(project("get", "shop", "-o", "jsonpath={.status.clusterKey}").Out).To(Equal(shop.Key()))
+		letsView(ctx, shop, "member:"+build)
+		out, err := exec.CommandContext(ctx, os.Getenv(kubectlBinary), "--kubeconfig", own, "get", "configmaps", "-o", "name").CombinedOutput()
+		Expect(err).NotTo(HaveOccurred(), string(out))
+		Expect(string(out)).To(ContainSubstring("kube-root-ca.crt"), "kubectl uses the default project")
+		golden("project-unset", project("unset").Out)
+		golden("project-unset-none", project("unset").Err)
+		Expect(must(clientcmd.Write(*must(clientcmd.LoadFromFile(own))))).To(Equal(before))
+		directly := kubectlVC(ctx, "project", "list")
+		Expect(directly.Code).NotTo(Equal(exit.Done), "the super cluster is no gateway")
+		Expect(directly.Err).To(ContainSubstring("whose server is the gateway"))
 	})
 
 	It("are lost at once by a member who is revoked, and so are open watches", func(ctx SpecContext) {
