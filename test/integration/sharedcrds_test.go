@@ -4,6 +4,11 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -16,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
@@ -134,6 +140,29 @@ func sharedCondition(ctx context.Context, t *local.Tenant) func() (string, error
 func createServed(ctx context.Context, t *local.Tenant, u *unstructured.Unstructured) {
 	GinkgoHelper()
 	Eventually(t.Client.Create).WithContext(ctx).WithArguments(u).WithTimeout(2 * kit.Soon).Should(Succeed())
+}
+
+// clusterAPIDefinition returns a CRD of Cluster API, with the conversion webhook
+// that an installation adds.
+func clusterAPIDefinition(ctx context.Context, file string) *apiextensionsv1.CustomResourceDefinition {
+	GinkgoHelper()
+	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api")
+	list.Dir = filepath.Join("..", "..", "capi")
+	dir := string(must(list.Output()))
+	manifest := must(os.ReadFile(filepath.Join(strings.TrimSpace(dir), "core", "config", "crd", "bases", file+".yaml")))
+	d := &apiextensionsv1.CustomResourceDefinition{}
+	Expect(yaml.UnmarshalStrict(manifest, d)).To(Succeed())
+	d.Annotations["cert-manager.io/inject-ca-from"] = "capi-system/capi-serving-cert"
+	d.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
+		Strategy: apiextensionsv1.WebhookConverter,
+		Webhook: &apiextensionsv1.WebhookConversion{
+			ConversionReviewVersions: []string{"v1"},
+			ClientConfig: &apiextensionsv1.WebhookClientConfig{Service: &apiextensionsv1.ServiceReference{
+				Namespace: "capi-system", Name: "capi-webhook-service", Path: new("/convert"),
+			}},
+		},
+	}
+	return d
 }
 
 var _ = Describe("Shared CRDs", Ordered, func() {
@@ -303,5 +332,54 @@ var _ = Describe("Shared CRDs", Ordered, func() {
 			g.Expect(events.Items).To(ContainElement(And(
 				HaveField("InvolvedObject.Name", own.Name), HaveField("Message", ContainSubstring("scope")))))
 		}).WithContext(ctx).Should(Succeed())
+	})
+
+	It("replace and restore a CRD with many objects in seconds", func(ctx SpecContext) {
+		count := atLength(1000, 100)
+		own := sharedDefinition("lathe", []string{"own"}, []string{"v1alpha1"})
+		kit.Create(ctx, red.Client, own)
+		createServed(ctx, red, sharedObject(own, "v1alpha1", "kept-0", map[string]any{"own": "0"}))
+		for i := 1; i < count; i++ {
+			kit.Create(ctx, red.Client, sharedObject(own, "v1alpha1", fmt.Sprintf("kept-%d", i), map[string]any{"own": fmt.Sprint(i)}))
+		}
+		d := sharedDefinition("lathe", []string{"color"}, []string{"v1"}, publishedTo(names.AllTenants))
+		share(ctx, d)
+		began := time.Now()
+		choose(ctx, red, sharedcrds.SystemCRDFirst)
+		Eventually(kit.Read(ctx, red.Client, d)).WithPolling(50 * time.Millisecond).Should(servedVersions("v1"))
+		AddReportEntry("replaced", time.Since(began))
+		began = time.Now()
+		choose(ctx, red, sharedcrds.LocalCRDFirst)
+		Eventually(kit.Read(ctx, red.Client, own)).WithTimeout(kit.Soon * 2).WithPolling(50 * time.Millisecond).Should(And(
+			servedVersions("v1alpha1"), HaveField("Labels", Not(HaveKey(names.SharedCRD)))))
+		AddReportEntry("restored", time.Since(began))
+		all := &unstructured.UnstructuredList{}
+		all.SetGroupVersionKind(sharedObject(own, "v1alpha1", "", nil).GroupVersionKind())
+		Eventually(func() ([]unstructured.Unstructured, error) { return all.Items, red.Client.List(ctx, all) }).Should(HaveLen(count))
+		for i := range all.Items {
+			found, _, _ := unstructured.NestedString(all.Items[i].Object, "spec", "own")
+			Expect("kept-" + found).To(Equal(all.Items[i].GetName()))
+		}
+	})
+
+	It("are Cluster API's, with which a tenant works", func(ctx SpecContext) {
+		for _, file := range []string{"cluster.x-k8s.io_clusters", "cluster.x-k8s.io_machines", "ipam.cluster.x-k8s.io_ipaddressclaims"} {
+			d := clusterAPIDefinition(ctx, file)
+			publishedTo(gold)(d)
+			share(ctx, d)
+			Eventually(kit.Read(ctx, red.Client, d)).Should(servedVersions("v1beta2"))
+		}
+		cluster := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+			"infrastructureRef": map[string]any{"apiGroup": "example.com", "kind": "Plain", "name": "one"},
+		}}}
+		cluster.SetGroupVersionKind(schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Cluster"})
+		cluster.SetNamespace(metav1.NamespaceDefault)
+		cluster.SetName("one")
+		createServed(ctx, red, cluster)
+		invalid := cluster.DeepCopy()
+		invalid.SetResourceVersion("")
+		invalid.SetName("two")
+		invalid.Object["spec"] = map[string]any{"paused": "perhaps"}
+		Expect(red.Client.Create(ctx, invalid)).To(MatchError(apierrors.IsInvalid, "invalid"))
 	})
 })
