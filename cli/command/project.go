@@ -90,10 +90,10 @@ func projectTable(items []projectsv1alpha1.Project, inUse string, now time.Time)
 	const text = "string"
 	table := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{
 		{Name: "Default", Type: text},
-		{Name: "Name", Type: text, Format: "name"},
-		{Name: "Phase", Type: text},
-		{Name: "Version", Type: text},
-		{Name: "Age", Type: text},
+		{Name: nameColumn, Type: text, Format: nameFormat},
+		{Name: phaseColumn, Type: text},
+		{Name: versionColumn, Type: text},
+		{Name: ageColumn, Type: text},
 		{Name: "Key", Type: text, Priority: 1},
 	}}
 	for i := range items {

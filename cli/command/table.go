@@ -20,6 +20,13 @@ import (
 const (
 	wide = "wide"
 	none = "<none>"
+	// nameFormat prints names, and is the format of the column with them.
+	nameFormat = "name"
+
+	nameColumn    = "Name"
+	phaseColumn   = "Phase"
+	versionColumn = "Version"
+	ageColumn     = "Age"
 )
 
 // tableFlags are the flags of verbs that print a table unless -o selects
@@ -86,12 +93,12 @@ func (f *tableFlags) list(p *platform, list runtime.Object, kind schema.GroupVer
 	err = meta.EachListItem(list, func(object runtime.Object) error {
 		// Clients leave it out; printers of lists need it.
 		object.GetObjectKind().SetGroupVersionKind(kind)
-		if *f.OutputFormat == "name" { // the printer of names takes no lists
+		if *f.OutputFormat == nameFormat { // the printer of names takes no lists
 			return printer.PrintObj(object, p.Out)
 		}
 		return nil
 	})
-	if err != nil || *f.OutputFormat == "name" {
+	if err != nil || *f.OutputFormat == nameFormat {
 		return err
 	}
 	return printer.PrintObj(list, p.Out)
@@ -102,12 +109,12 @@ func (f *tableFlags) list(p *platform, list runtime.Object, kind schema.GroupVer
 func virtualClusterColumns() []metav1.TableColumnDefinition {
 	const text = "string"
 	return []metav1.TableColumnDefinition{
-		{Name: "Name", Type: text, Format: "name"},
-		{Name: "Phase", Type: text},
+		{Name: nameColumn, Type: text, Format: nameFormat},
+		{Name: phaseColumn, Type: text},
 		{Name: "Ready", Type: text},
 		{Name: "Synced", Type: text},
-		{Name: "Version", Type: text},
-		{Name: "Age", Type: text},
+		{Name: versionColumn, Type: text},
+		{Name: ageColumn, Type: text},
 		{Name: "Provisioner", Type: text, Priority: 1},
 		{Name: "Endpoint", Type: text, Priority: 1},
 		{Name: "Root-Namespace", Type: text, Priority: 1},
