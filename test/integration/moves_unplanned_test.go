@@ -75,7 +75,7 @@ var _ = Describe("A move to another store that does not go as planned", Ordered,
 			_, err := red.client.CoreV1().ConfigMaps("kube-public").Create(ctx, &large, metav1.CreateOptions{})
 			Expect(err).NotTo(HaveOccurred())
 		}
-		super.AddStore(ctx, "small", "--quota-backend-bytes=8388608")
+		super.AddStore(ctx, "small", "--quota-backend-bytes=8388608", "--backend-batch-limit=1") // it knows its size as of its last commit
 		undisturbed(ctx, func() {
 			red.ask(ctx, "small")
 			Expect(red.message(ctx, tenancyv1alpha1.ReasonStoreFull)).To(ContainSubstring("ControlPlaneStore small has no room"))
