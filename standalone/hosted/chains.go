@@ -20,6 +20,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/controllers"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/discovered"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/inflight"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/transfer"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/views"
@@ -135,7 +136,7 @@ func (c *chains) start(confine func(*clientv3.Client) *kubernetes.Client, like *
 	}
 	ctx, cancel := c.newContext()
 	started, err := chain.New(ctx, chain.Options{
-		Store: confine(client), Feed: c.store.feed, OnFailure: c.report, Like: like,
+		Store: bounded(confine(client)), Feed: c.store.feed, OnFailure: c.report, Like: like,
 		Decorate: func(inner storage.Interface, resource schema.GroupResource) storage.Interface {
 			return explainedStorage{Interface: inner, resource: resource}
 		},
@@ -149,6 +150,12 @@ func (c *chains) start(confine func(*clientv3.Client) *kubernetes.Client, like *
 	r := &runningChain{Chain: started, client: client, apis: discovered.NewShared(), cancel: cancel}
 	r.running.Go(func() { wait.UntilWithContext(ctx, func(context.Context) { started.Trim() }, trimInterval) })
 	return r, nil
+}
+
+// bounded bounds what the watches of a client read.
+func bounded(client *kubernetes.Client) *kubernetes.Client {
+	inflight.Bound(client.Client)
+	return client
 }
 
 // report logs the failure of a part of a control plane, a panic with its stack,

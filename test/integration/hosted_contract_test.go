@@ -19,7 +19,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/kit"
 )
 
-// deleting deletes the VirtualCluster first, as vc-manager is asked to: the data
+// deleting deletes the VirtualCluster first, which vc-manager waits for: the data
 // of one that lives is not deleted.
 type deleting struct {
 	provisioner.Provisioner
@@ -34,7 +34,7 @@ func (d deleting) Delete(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster
 	return d.Provisioner.Delete(ctx, vc)
 }
 
-// The spec has the part of vc-manager, whose own provisioner of the same name is
+// The spec is vc-manager's part, whose own provisioner of the same name is
 // not used: its VirtualClusters are of another one.
 var _ = Describe("The provisioner Hosted of an installation", func() {
 	It("does what vc-manager relies on", func(ctx SpecContext) {

@@ -175,7 +175,9 @@ func phaseOf(ctx context.Context, t *local.Tenant, name string) string {
 	found := &corev1.Secret{}
 	err := super.Client.Get(ctx, client.ObjectKey{Namespace: t.Key(), Name: names.SharedCRDsSecret}, found)
 	Expect(client.IgnoreNotFound(err)).To(Succeed())
-	all := map[string]struct{ Phase string }{}
+	all := map[string]struct {
+		Phase string `json:"phase"`
+	}{}
 	if err == nil {
 		Expect(json.Unmarshal(found.Data["crds"], &all)).To(Succeed())
 	}

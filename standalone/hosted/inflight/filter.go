@@ -18,11 +18,11 @@ const (
 	// retryAfter is the time, in seconds, after which a rejected client may
 	// retry.
 	retryAfter = 1
-	// readPatience is how long a client may take to read a large response,
-	// which is upstream's timeout of a request.
+	// readPatience is how long a client may take to read a large response, or the
+	// beginning of a watch, which is upstream's timeout of a request.
 	readPatience = time.Minute
-	// initialPatience is how long the beginning of a watch counts, however slow
-	// its client is.
+	// initialPatience is how long the beginning of a watch counts if it comes from
+	// a watch cache, however slow its client is.
 	initialPatience = 30 * time.Second
 )
 
@@ -40,7 +40,8 @@ type Filter struct {
 	// IsInternal reports whether one of the tenant's own controllers sent a
 	// request. Those are not limited.
 	IsInternal func(context.Context) bool
-	// Cached means that lists are served from caches of decoded objects.
+	// Cached means that lists are served from caches of decoded objects. Watches
+	// have no cache then, and a client of etcd with [Bound].
 	Cached bool
 }
 
@@ -74,7 +75,7 @@ func (f Filter) Wrap(handler http.Handler) http.Handler {
 		}
 		defer g.release()
 		if longRunning {
-			serveWatch(handler, w, r, g)
+			f.serveWatch(handler, w, r, g)
 			return
 		}
 		serve(handler, w, r, g)
@@ -101,13 +102,27 @@ func serve(handler http.Handler, w http.ResponseWriter, r *http.Request, g *gran
 
 // serveWatch serves a long-running request, which needs memory only until it
 // has sent the objects that exist.
-func serveWatch(handler http.Handler, w http.ResponseWriter, r *http.Request, g *grant) {
-	if g.held > 0 {
+func (f Filter) serveWatch(handler http.Handler, w http.ResponseWriter, r *http.Request, g *grant) {
+	if g.held == 0 {
+		handler.ServeHTTP(w, r)
+		return
+	}
+	if !f.Cached { // there is a watch cache, which signals the end
 		timer := time.AfterFunc(initialPatience, g.releaseMemory)
 		defer timer.Stop()
-		r = r.WithContext(flowcontrol.WithInitializationSignal(r.Context(), initialized(g.releaseMemory)))
+		handler.ServeHTTP(w, r.WithContext(flowcontrol.WithInitializationSignal(r.Context(), initialized(g.releaseMemory))))
+		return
 	}
-	handler.ServeHTTP(w, r)
+	b := &beginning{grant: g}
+	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), beginningKey{}, b))
+	defer cancel()
+	timer := time.AfterFunc(readPatience, func() {
+		if !b.isOver() {
+			cancel() // its client does not read it
+		}
+	})
+	defer timer.Stop()
+	handler.ServeHTTP(b.wrap(w), r.WithContext(ctx))
 }
 
 // initialized is called when a watch has sent the objects that exist.

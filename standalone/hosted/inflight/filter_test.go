@@ -212,14 +212,16 @@ func TestAChainOfManyTenants(t *testing.T) {
 	}
 }
 
-// TestTheBeginningOfAWatch counts until it has sent what exists, or for half a
-// minute; its end releases the rest.
+// TestTheBeginningOfAWatch of a watch cache counts until it has sent what exists,
+// or for half a minute; its end releases the rest.
 func TestTheBeginningOfAWatch(t *testing.T) {
 	for name, signals := range map[string]bool{"that has sent it": true, "that is slow": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tenant := newHost(math.MaxInt64).Add("a", Config{Stored: func() Stored { return Stored{Bytes: 1 << 30} }})
-				handler := filterOf(always(tenant)).Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				filter := filterOf(always(tenant))
+				filter.Cached = false
+				handler := filter.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 					if tenant.Usage().Bytes != largeBudget {
 						t.Errorf("its list counts %d bytes", tenant.Usage().Bytes)
 					}

@@ -71,8 +71,10 @@ func (h *Host) resize(limit int64) {
 
 // Add adds a tenant. Its owner removes it with Remove.
 func (h *Host) Add(name string, config Config) *Tenant {
-	t := &Tenant{host: h, name: name, config: config, limits: config.Limits, rejected: map[Reason]int64{}}
-	t.platform = &Tenant{host: h, name: name, config: Config{Stored: config.Stored}}
+	t := &Tenant{
+		host: h, name: name, config: config, limits: config.Limits, rejected: map[Reason]int64{}, reading: make(chan struct{}, readers),
+	}
+	t.platform = &Tenant{host: h, name: name, config: Config{Stored: config.Stored}, reading: make(chan struct{}, readers)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.tenants[t] = struct{}{}

@@ -41,6 +41,8 @@ type Tenant struct {
 	// platform has the requests of the platform to the tenant; nil for itself.
 	// Nothing blocks them: they must not wait for what the tenant has in flight.
 	platform *Tenant
+	// reading has the watches that read a page.
+	reading chan struct{}
 
 	// Guarded by the host's mutex.
 
