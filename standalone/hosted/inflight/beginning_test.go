@@ -75,7 +75,7 @@ func TestTheBeginningOfAWatchWithoutACache(t *testing.T) {
 				client := &clientv3.Client{KV: store, Watcher: store}
 				Bound(client)
 				filter := filterOf(always(tenant))
-				filter.Cached = true
+				filter.Cached = false
 				began := time.Now()
 				handler := filter.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					begin(client, w, r)

@@ -40,8 +40,8 @@ type Filter struct {
 	// IsInternal reports whether one of the tenant's own controllers sent a
 	// request. Those are not limited.
 	IsInternal func(context.Context) bool
-	// Cached means that lists are served from caches of decoded objects. Watches
-	// have no cache then, and a client of etcd with [Bound].
+	// Cached means that lists and watches are served from watch caches. Otherwise
+	// the client of etcd is one with [Bound].
 	Cached bool
 }
 
@@ -107,7 +107,7 @@ func (f Filter) serveWatch(handler http.Handler, w http.ResponseWriter, r *http.
 		handler.ServeHTTP(w, r)
 		return
 	}
-	if !f.Cached { // there is a watch cache, which signals the end
+	if f.Cached { // the cache signals the end
 		timer := time.AfterFunc(initialPatience, g.releaseMemory)
 		defer timer.Stop()
 		handler.ServeHTTP(w, r.WithContext(flowcontrol.WithInitializationSignal(r.Context(), initialized(g.releaseMemory))))

@@ -219,9 +219,7 @@ func TestTheBeginningOfAWatch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tenant := newHost(math.MaxInt64).Add("a", Config{Stored: func() Stored { return Stored{Bytes: 1 << 30} }})
-				filter := filterOf(always(tenant))
-				filter.Cached = false
-				handler := filter.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				handler := filterOf(always(tenant)).Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 					if tenant.Usage().Bytes != largeBudget {
 						t.Errorf("its list counts %d bytes", tenant.Usage().Bytes)
 					}

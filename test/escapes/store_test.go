@@ -1,0 +1,95 @@
+package escapes
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/virtualcluster/virtualcluster/test/kit"
+)
+
+// A store and a replica of vc-host have the data of many tenants, each of which
+// says how much is read of it at a time.
+var _ = Describe("The memory of a store and of vc-host", func() {
+	attack("watches that begin with all objects, by the hundreds, and read nothing", "idea: what each watch reads before it begins",
+		func(ctx SpecContext) {
+			const objects, watches, most = 400, 300, 1 << 30
+			site := kit.StartSite(ctx)
+			replica := site.StartReplica(ctx, "host-a")
+			mallory, alice := site.NewTenant(ctx), site.NewTenant(ctx)
+			of, err := kubernetes.NewForConfig(mallory.Config)
+			Expect(err).NotTo(HaveOccurred())
+			for i := range objects {
+				large := &corev1.ConfigMap{
+					ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("large-%d", i)}, Data: map[string]string{"data": strings.Repeat("x", 100<<10)},
+				}
+				_, err := of.CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(ctx, large, metav1.CreateOptions{})
+				Expect(err).NotTo(HaveOccurred())
+			}
+
+			store, host := peak(site.Store.Command.Process.Pid), peak(replica.Command.Process.Pid)
+			before := store()
+			hanging, stop := context.WithCancel(ctx)
+			var work sync.WaitGroup
+			DeferCleanup(func() {
+				stop()
+				work.Wait()
+			})
+			sender, err := rest.HTTPClientFor(mallory.Config)
+			Expect(err).NotTo(HaveOccurred())
+			var answered atomic.Int64
+			for range watches {
+				work.Go(func() {
+					for hanging.Err() == nil {
+						sent, _ := http.NewRequestWithContext(hanging, http.MethodGet, mallory.Config.Host+"/api/v1/configmaps?watch=1", nil) // the URL is valid
+						response, err := sender.Do(sent)
+						answered.Add(1)
+						if err != nil {
+							continue
+						}
+						if response.StatusCode == http.StatusOK {
+							<-hanging.Done()
+						}
+						_ = response.Body.Close()
+						time.Sleep(time.Second) // as it was told
+					}
+				})
+			}
+			Eventually(answered.Load).WithTimeout(4 * kit.Soon).Should(BeNumerically(">=", watches))
+			others, err := kubernetes.NewForConfig(alice.Config)
+			Expect(err).NotTo(HaveOccurred())
+			listing := kit.StartLister(ctx, others)
+			DeferCleanup(listing.Stop)
+			Consistently(func() []int64 { return []int64{store(), host()} }).WithTimeout(2 * kit.Soon).Should(HaveEach(BeNumerically("<", most)), "before: %d", before)
+			listing.Stop()
+			Expect(listing.Failures()).To(BeEmpty())
+			AddReportEntry("peak memory in MiB, of the store before and now, and of vc-host", fmt.Sprint(before>>20, " ", store()>>20, " ", host()>>20))
+		}, SpecTimeout(20*kit.Soon))
+})
+
+// peak returns a function that returns the largest memory that a process has had.
+func peak(process int) func() int64 {
+	return func() int64 {
+		GinkgoHelper()
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", process))
+		Expect(err).NotTo(HaveOccurred(), "the process has ended")
+		_, rest, found := strings.Cut(string(status), "VmHWM:")
+		Expect(found).To(BeTrue())
+		kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+		Expect(err).NotTo(HaveOccurred())
+		return kib << 10
+	}
+}
