@@ -215,7 +215,7 @@ test-long: build ## Run at length what is short in the suite: outages, kills, a 
 	cd standalone && CGO_ENABLED=1 go test -race -timeout 30m ./hosted/chain ./hosted/controllers
 
 E2E = CGO_ENABLED=0 VC_STANDALONE=$(BIN)/vc-standalone VC_HELM=$(TOOLS)/helm VC_IMAGES=$(BIN)/installed VC_PREVIOUS=$(BIN)/previous \
-	go tool ginkgo --no-color --timeout 60m
+	go tool ginkgo --no-color --keep-going --timeout 60m
 
 # The tags are those of the two versions between which the specs of an installation upgrade.
 .PHONY: installed-images

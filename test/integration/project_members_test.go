@@ -161,7 +161,9 @@ var _ = Describe("Projects", Ordered, ContinueOnFailure, func() {
 		seen := json.NewDecoder(ofProjects.Body)
 		next := func() string {
 			GinkgoHelper()
-			var event struct{ Type string }
+			var event struct {
+				Type string `json:"type"`
+			}
 			Expect(seen.Decode(&event)).To(Succeed())
 			return event.Type
 		}
