@@ -3,6 +3,7 @@ package inflight
 import (
 	"context"
 	"net/http"
+	"slices"
 	"sync"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -133,7 +134,7 @@ func (k pagedKV) Get(ctx context.Context, key string, opts ...clientv3.OpOption)
 		return nil, err
 	}
 	defer end()
-	response, err := k.KV.Get(ctx, key, append(opts[:len(opts):len(opts)], clientv3.WithLimit(limit))...)
+	response, err := k.KV.Get(ctx, key, append(slices.Clip(opts), clientv3.WithLimit(limit))...)
 	if err == nil {
 		b.read(len(response.Kvs))
 	}

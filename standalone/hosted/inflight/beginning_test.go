@@ -53,8 +53,8 @@ func (e *etcd) Watch(context.Context, string, ...clientv3.OpOption) clientv3.Wat
 func begin(client *clientv3.Client, w http.ResponseWriter, r *http.Request) {
 	flowcontrol.WatchInitialized(r.Context())
 	w.(http.Flusher).Flush()
-	_, _ = client.KV.Get(r.Context(), "/pods/")
-	client.Watcher.Watch(r.Context(), "/pods/")
+	_, _ = client.Get(r.Context(), "/pods/")
+	client.Watch(r.Context(), "/pods/")
 }
 
 // TestTheBeginningOfAWatchWithoutACache counts until what exists is sent.
@@ -128,7 +128,7 @@ func TestPages(t *testing.T) {
 			client := &clientv3.Client{KV: store, Watcher: store}
 			Bound(client)
 			for range 10 {
-				go func() { _, _ = client.KV.Get(context.WithValue(t.Context(), beginningKey{}, b), "/pods/") }()
+				go func() { _, _ = client.Get(context.WithValue(t.Context(), beginningKey{}, b), "/pods/") }()
 			}
 			synctest.Wait()
 			time.Sleep(time.Second)
@@ -136,7 +136,7 @@ func TestPages(t *testing.T) {
 			if store.most != readers || store.reads != 10 {
 				t.Errorf("%d reads at a time, %d in all", store.most, store.reads)
 			}
-			if _, err := client.KV.Get(t.Context(), "/pods/"); err != nil { // no watch
+			if _, err := client.Get(t.Context(), "/pods/"); err != nil { // no watch
 				t.Error(err)
 			}
 		})
