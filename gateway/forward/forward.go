@@ -126,27 +126,29 @@ func (w *Way) forUser(header http.Header, who user.Info) (*transports, error) {
 	return w.stamped, nil
 }
 
-// stamp removes the headers by which a proxy says who asks, in any spelling, and
-// adds those that name the user of a client certificate.
+// stamp removes the headers by which a proxy says who asks, in any spelling. For
+// the user of a client certificate, or a member, it removes tokens and adds the
+// headers that name the user.
 func (w *Way) stamp(header http.Header, who user.Info) {
 	for key := range header {
 		if isBelow(key, remotePrefix) {
 			delete(header, key)
 		}
 	}
-	switch {
-	case who == nil:
-	case w.impersonates:
+	if who == nil {
+		return
+	}
+	header.Del("Authorization")
+	dropTokens(header)
+	if w.impersonates {
 		impersonate(header, who)
-	default:
+	} else {
 		nameRemote(header, who)
 	}
 }
 
 // nameRemote adds the headers by which a proxy says who asks.
 func nameRemote(header http.Header, who user.Info) {
-	header.Del("Authorization")
-	dropTokens(header)
 	header.Set(remoteUser, who.GetName())
 	header[remoteGroup] = append([]string(nil), who.GetGroups()...)
 	for key, values := range who.GetExtra() {

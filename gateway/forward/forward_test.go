@@ -69,9 +69,14 @@ func TestImpersonation(t *testing.T) {
 			if tt.want != nil {
 				return
 			}
-			header := http.Header{"Authorization": {"Bearer token"}, "X-Remote-User": {"admin"}}
+			header := http.Header{
+				"Authorization": {"Bearer token"}, "X-Remote-User": {"admin"},
+				"Sec-Websocket-Protocol": {"v5.channel.k8s.io, " + TokenProtocol + "dG9rZW4"},
+			}
 			w.stamp(header, &tt.who)
-			want := http.Header{"Impersonate-User": {"jo"}, "Impersonate-Group": {"a", "b"}}
+			want := http.Header{
+				"Impersonate-User": {"jo"}, "Impersonate-Group": {"a", "b"}, "Sec-Websocket-Protocol": {"v5.channel.k8s.io"},
+			}
 			if diff := cmp.Diff(want, header); diff != "" {
 				t.Error(diff)
 			}

@@ -76,7 +76,6 @@ func checkImpersonation(header http.Header, who user.Info) error {
 // impersonate adds the headers by which the gateway acts as a user, with its own
 // credentials.
 func impersonate(header http.Header, who user.Info) {
-	header.Del("Authorization")
 	header.Set(impersonationPrefix+"User", who.GetName())
 	header[impersonationPrefix+"Group"] = append([]string(nil), who.GetGroups()...)
 }
