@@ -54,9 +54,5 @@ func (o *getOptions) Run(ctx context.Context) error {
 	if o.print.printsTable() || len(list.Items) > 1 {
 		return o.print.virtualClusters(o.platform, list, false)
 	}
-	printer, err := o.print.printer(false)
-	if err != nil {
-		return err
-	}
-	return printer.PrintObj(&list.Items[0], o.Out)
+	return o.print.object(o.platform, &list.Items[0])
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	clientcmdlatest "k8s.io/client-go/tools/clientcmd/api/latest"
 	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
@@ -167,14 +166,13 @@ func (o *kubeconfigOptions) permanentConfig(ctx context.Context) (*clientcmdapi.
 
 // mergeInto adds the context of the tenant to the user's kubeconfig.
 func (o *kubeconfigOptions) mergeInto(t target, config *clientcmdapi.Config) error {
-	files := clientcmd.NewDefaultPathOptions()
-	files.LoadingRules.ExplicitPath = *o.flags.KubeConfig
-	existing, err := files.GetStartingConfig()
+	own, err := o.ownKubeconfig()
 	if err != nil {
-		return fmt.Errorf("read your kubeconfig: %w", err)
+		return err
 	}
-	if err := clientcmd.ModifyConfig(files, *access.Merge(existing, config), true); err != nil {
-		return fmt.Errorf("write your kubeconfig: %w", err)
+	own.config = access.Merge(own.config, config)
+	if err := own.write(); err != nil {
+		return err
 	}
 	name := access.ContextName(t.key)
 	sayf(o.ErrOut, "Use the tenant: kubectl --context %s get namespaces", name)

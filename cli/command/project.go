@@ -12,8 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	projectsv1alpha1 "github.com/virtualcluster/virtualcluster/apis/projects/v1alpha1"
@@ -46,6 +44,17 @@ func (p *platform) projects() (client.Client, error) {
 	config.Host = project.Server(config.Host, "projects")
 	c, err := client.New(config, client.Options{Scheme: scheme()})
 	return c, explainProject(err, "connect to the gateway")
+}
+
+// ownProjects returns the context that is in use, and connects to the API of
+// projects of its gateway.
+func (p *platform) ownProjects() (*ownContext, client.Client, error) {
+	own, err := p.ownContext()
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := p.projects()
+	return own, c, err
 }
 
 // explainProject adds what was attempted and the next step to an error of the
@@ -113,20 +122,18 @@ func projectTable(items []projectsv1alpha1.Project, inUse string, now time.Time)
 
 // ownContext is the user's kubeconfig, and the context that is in use.
 type ownContext struct {
-	files  *clientcmd.PathOptions
-	config *clientcmdapi.Config
-	name   string
+	ownKubeconfig
+
+	name string
 }
 
 // ownContext reads the user's kubeconfig.
 func (p *platform) ownContext() (*ownContext, error) {
-	files := clientcmd.NewDefaultPathOptions()
-	files.LoadingRules.ExplicitPath = *p.flags.KubeConfig
-	config, err := files.GetStartingConfig()
+	kubeconfig, err := p.ownKubeconfig()
 	if err != nil {
-		return nil, fmt.Errorf("read your kubeconfig: %w", err)
+		return nil, err
 	}
-	own := &ownContext{files: files, config: config, name: config.CurrentContext}
+	own := &ownContext{ownKubeconfig: *kubeconfig, name: kubeconfig.config.CurrentContext}
 	if *p.flags.Context != "" {
 		own.name = *p.flags.Context
 	}
@@ -138,14 +145,6 @@ func (p *platform) ownContext() (*ownContext, error) {
 
 // project returns the default project of the context; empty for none.
 func (o *ownContext) project() string { return project.Current(o.config, o.name) }
-
-// write writes the kubeconfig.
-func (o *ownContext) write() error {
-	if err := clientcmd.ModifyConfig(o.files, *o.config, true); err != nil {
-		return fmt.Errorf("write your kubeconfig: %w", err)
-	}
-	return nil
-}
 
 // errNoProject is a context without a default project.
 func (o *ownContext) errNoProject() error {

@@ -42,11 +42,7 @@ func (o *projectGetOptions) Validate() error { return o.print.validate() }
 
 // Run prints the projects: one as itself, several as a list.
 func (o *projectGetOptions) Run(ctx context.Context) error {
-	own, err := o.ownContext()
-	if err != nil {
-		return err
-	}
-	c, err := o.projects()
+	own, c, err := o.ownProjects()
 	if err != nil {
 		return err
 	}
@@ -61,9 +57,5 @@ func (o *projectGetOptions) Run(ctx context.Context) error {
 	if o.print.printsTable() || len(list.Items) > 1 {
 		return o.print.printProjects(o.platform, list, own.project())
 	}
-	printer, err := o.print.printer(false)
-	if err != nil {
-		return err
-	}
-	return printer.PrintObj(&list.Items[0], o.Out)
+	return o.print.object(o.platform, &list.Items[0])
 }

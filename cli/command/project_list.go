@@ -39,11 +39,7 @@ func (o *projectListOptions) Validate() error { return o.print.validate() }
 
 // Run lists the projects.
 func (o *projectListOptions) Run(ctx context.Context) error {
-	own, err := o.ownContext()
-	if err != nil {
-		return err
-	}
-	c, err := o.projects()
+	own, c, err := o.ownProjects()
 	if err != nil {
 		return err
 	}

@@ -40,11 +40,7 @@ func (o *projectUseOptions) Validate() error { return nil }
 
 // Run stores the project.
 func (o *projectUseOptions) Run(ctx context.Context) error {
-	own, err := o.ownContext()
-	if err != nil {
-		return err
-	}
-	c, err := o.projects()
+	own, c, err := o.ownProjects()
 	if err != nil {
 		return err
 	}

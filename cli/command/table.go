@@ -81,6 +81,15 @@ func (f *tableFlags) printer(namespaced bool) (printers.ResourcePrinter, error) 
 	}), nil
 }
 
+// object prints one object as itself.
+func (f *tableFlags) object(p *platform, obj runtime.Object) error {
+	printer, err := f.printer(false)
+	if err != nil {
+		return err
+	}
+	return printer.PrintObj(obj, p.Out)
+}
+
 // list prints a list of objects of a kind, or the table of them.
 func (f *tableFlags) list(p *platform, list runtime.Object, kind schema.GroupVersionKind, namespaced bool, table *metav1.Table) error {
 	printer, err := f.printer(namespaced)
