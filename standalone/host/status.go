@@ -2,12 +2,12 @@ package host
 
 import (
 	"cmp"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/vcstatus"
 	contract "github.com/virtualcluster/virtualcluster/plugins/provisioner"
 )
 
@@ -90,14 +90,11 @@ func readiness(state contract.ControlPlane, err error) (reason, message string) 
 // setCondition sets a condition, which is true if all is good.
 func setCondition(conditions *[]metav1.Condition, generation int64, kind string, good bool, reason, message string) {
 	condition := metav1.Condition{
-		Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: truncate(message), ObservedGeneration: generation,
+		Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: vcstatus.Truncate(message, maxMessage),
+		ObservedGeneration: generation,
 	}
 	if good {
 		condition.Status = metav1.ConditionTrue
 	}
 	meta.SetStatusCondition(conditions, condition)
-}
-
-func truncate(message string) string {
-	return strings.ToValidUTF8(message[:min(len(message), maxMessage)], "")
 }

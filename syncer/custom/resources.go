@@ -78,13 +78,7 @@ func NewResources(super cluster.Cluster, watcher superWatcher, opts Options) *Re
 // NewCache returns the cache of custom resources that are synced up. The cache
 // of copies does not have them, since they have no label of a tenant.
 func NewCache(super cluster.Cluster) (cache.Cache, error) {
-	all, err := cache.New(super.GetConfig(), cache.Options{
-		HTTPClient:       super.GetHTTPClient(),
-		Scheme:           super.GetScheme(),
-		Mapper:           super.GetRESTMapper(),
-		DefaultTransform: cache.TransformStripManagedFields(),
-		NewInformer:      informer.New,
-	})
+	all, err := informer.NewCache(super, cache.Options{DefaultTransform: cache.TransformStripManagedFields()})
 	if err != nil {
 		return nil, fmt.Errorf("create the cache of custom resources: %w", err)
 	}

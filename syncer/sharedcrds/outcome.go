@@ -45,7 +45,7 @@ func (of *subject) outcome(err error) outcome {
 	if err == nil {
 		return outcome{}
 	}
-	o := outcome{message: of.name + ": " + strings.ToValidUTF8(err.Error()[:min(len(err.Error()), longest)], "")}
+	o := outcome{message: of.name + ": " + vcstatus.Truncate(err.Error(), longest)}
 	switch {
 	case errors.As(err, &conflict{}):
 		o.reason = tenancyv1alpha1.ReasonConflict
@@ -129,8 +129,7 @@ func (all outcomes) condition(generation int64) *metav1.Condition {
 		}
 	}
 	if len(messages) > 0 {
-		c.Message = strings.Join(messages, "; ")
-		c.Message = strings.ToValidUTF8(c.Message[:min(len(c.Message), maxMessage)], "")
+		c.Message = vcstatus.Truncate(strings.Join(messages, "; "), maxMessage)
 	}
 	return c
 }

@@ -46,13 +46,7 @@ type Shared struct {
 // New returns the CRDs that a super cluster shares. Tenants are reconciled at
 // the interval, and after changes.
 func New(super cluster.Cluster, interval time.Duration) (*Shared, error) {
-	metadata, err := cache.New(super.GetConfig(), cache.Options{
-		HTTPClient:       super.GetHTTPClient(),
-		Scheme:           super.GetScheme(),
-		Mapper:           super.GetRESTMapper(),
-		DefaultTransform: trim,
-		NewInformer:      informer.New,
-	})
+	metadata, err := informer.NewCache(super, cache.Options{DefaultTransform: trim})
 	if err != nil {
 		return nil, fmt.Errorf("create the cache of CustomResourceDefinitions: %w", err)
 	}

@@ -18,13 +18,8 @@ import (
 // NewCache returns the cache of the Secrets with tokens. It holds their
 // metadata.
 func NewCache(super cluster.Cluster) (cache.Cache, error) {
-	kept, err := cache.New(super.GetConfig(), cache.Options{
-		HTTPClient:           super.GetHTTPClient(),
-		Scheme:               super.GetScheme(),
-		Mapper:               super.GetRESTMapper(),
-		DefaultLabelSelector: labels.SelectorFromSet(labels.Set{names.Tokens: session.True}),
-		DefaultTransform:     strip,
-		NewInformer:          informer.New,
+	kept, err := informer.NewCache(super, cache.Options{
+		DefaultLabelSelector: labels.SelectorFromSet(labels.Set{names.Tokens: session.True}), DefaultTransform: strip,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("create the cache of tokens: %w", err)
