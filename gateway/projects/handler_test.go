@@ -283,7 +283,7 @@ func TestAliasPassesOn(t *testing.T) {
 	}
 }
 
-// TestSlowWatch: a client that does not read holds up nobody, and has to begin
+// TestSlowWatch: a client that does not read delays no other client, and has to begin
 // again.
 func TestSlowWatch(t *testing.T) {
 	w := newWorld(t)

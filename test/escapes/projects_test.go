@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
-	"github.com/virtualcluster/virtualcluster/config/rbac"
 	gateway "github.com/virtualcluster/virtualcluster/gateway/app"
 	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
@@ -46,13 +45,7 @@ var _ = Describe("The projects of others", Ordered, ContinueOnFailure, func() {
 		victim = tenant(ctx, asProject("bank", "jane", "bankers"))
 		Eventually(func() time.Duration { return time.Since(victim.VC.CreationTimestamp.Time) }).Should(BeNumerically(">", time.Second))
 		mallory = tenant(ctx, asProject("bank", "eve", "evil")) // as in a race: the victim is older
-		reads := &rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "vc-gateway-reads-client-ca"},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "extension-apiserver-authentication-reader"},
-			Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: rbac.Namespace, Name: rbac.Gateway}},
-		}
-		kit.Create(ctx, super.Client, reads)
-		DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, reads)).To(Succeed()) })
+		kit.AllowClientCA(ctx, super)
 		door = kit.StartGateway(ctx, super, victim, func(o *gateway.Options) { o.Projects = true })
 		kit.Through(ctx, super, mallory)
 		jane, eve = kit.SuperUser(super, "jane"), kit.SuperUser(super, "eve")
@@ -79,7 +72,7 @@ var _ = Describe("The projects of others", Ordered, ContinueOnFailure, func() {
 			"an admin of another": func(path string) local.Reply { return door.Ask(ctx, &admin, path) },
 			"a token of another":  func(path string) local.Reply { return door.Ask(ctx, nil, path, "Authorization", "Bearer "+token) },
 			"a forged token":      func(path string) local.Reply { return door.Ask(ctx, nil, path, "Authorization", "Bearer forged") },
-			"nobody":              func(path string) local.Reply { return door.Ask(ctx, nil, path) },
+			"unknown":             func(path string) local.Reply { return door.Ask(ctx, nil, path) },
 		} {
 			existing, none := ask(bank), ask("/tenants/none/api/v1/secrets")
 			Expect(existing.Code).To(Equal(http.StatusForbidden), who)

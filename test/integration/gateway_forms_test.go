@@ -67,7 +67,7 @@ var _ = Describe("The hosts of a gateway", Ordered, func() {
 			{gatewayDomain, hostOf(red), "/api", http.StatusMisdirectedRequest},
 			{gatewayDomain, gatewayDomain, "/api", http.StatusOK},
 			{hostOf(blue), hostOf(blue), "/api", http.StatusForbidden},
-			{"nobody." + gatewayDomain, "nobody." + gatewayDomain, "/api", http.StatusForbidden},
+			{"unknown." + gatewayDomain, "unknown." + gatewayDomain, "/api", http.StatusForbidden},
 		} {
 			Expect(at(ctx, door, admin, c.serverName, c.host, c.path).Code).To(Equal(c.want), "%+v", c)
 		}
@@ -91,7 +91,7 @@ var _ = Describe("Connections that a gateway passes on", Ordered, func() {
 		}
 		for serverName, want := range map[string]bool{
 			red.Config.ServerName: true, red.Key() + ".direct." + gatewayDomain: true, strings.ToUpper(red.Key()) + ".DIRECT." + gatewayDomain: true,
-			"nobody.direct." + gatewayDomain: false, red.Key() + "." + gatewayDomain: false, gatewayDomain: false, "nobody": false,
+			"unknown.direct." + gatewayDomain: false, red.Key() + "." + gatewayDomain: false, gatewayDomain: false, "unknown": false,
 		} {
 			Eventually(func() (bool, error) { return passed(serverName) }).WithTimeout(kit.Soon).Should(Equal(want), serverName)
 		}

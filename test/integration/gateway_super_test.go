@@ -48,19 +48,7 @@ func allowImpersonation(ctx context.Context, users, groups []string) {
 		return rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{resource}, ResourceNames: names, Verbs: []string{"impersonate"}}
 	}
 	grant(ctx, account, impersonate("users", users), impersonate("groups", groups))
-	allowClientCA(ctx)
-}
-
-// allowClientCA lets the gateway read the client CA of the super cluster.
-func allowClientCA(ctx context.Context) {
-	GinkgoHelper()
-	reads := &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "vc-gateway-reads-client-ca"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "extension-apiserver-authentication-reader"},
-		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: rbac.Namespace, Name: rbac.Gateway}},
-	}
-	kit.Create(ctx, super.Client, reads)
-	DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, reads)).To(Succeed()) })
+	kit.AllowClientCA(ctx, super)
 }
 
 var _ = Describe("The super cluster through the gateway", Ordered, ContinueOnFailure, func() {

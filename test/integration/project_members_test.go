@@ -74,7 +74,7 @@ var _ = Describe("Projects", Ordered, ContinueOnFailure, func() {
 		shop, store = tenant(ctx, withAlias("shop"), withMembers("jane", build)), tenant(ctx)
 		_, config := newAccount(ctx, "build")
 		token = []string{"Authorization", "Bearer " + config.BearerToken}
-		allowClientCA(ctx)
+		kit.AllowClientCA(ctx, super)
 		door = kit.StartGateway(ctx, super, shop, func(o *gateway.Options) { o.Projects = true })
 		through(ctx, store)
 		file := clientcmdapi.NewConfig()

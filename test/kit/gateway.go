@@ -11,9 +11,11 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/virtualcluster/virtualcluster/config/rbac"
 	"github.com/virtualcluster/virtualcluster/gateway/app"
 	"github.com/virtualcluster/virtualcluster/internal/pki"
 	"github.com/virtualcluster/virtualcluster/test/local"
@@ -36,6 +38,18 @@ func Through(ctx context.Context, super *local.SuperCluster, t *local.Tenant) *l
 		return reached.Client.List(ctx, &corev1.NamespaceList{})
 	}).WithTimeout(Soon).Should(Succeed())
 	return &reached
+}
+
+// AllowClientCA lets the gateway read the client CA of the super cluster.
+func AllowClientCA(ctx context.Context, super *local.SuperCluster) {
+	GinkgoHelper()
+	reads := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "vc-gateway-reads-client-ca"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "extension-apiserver-authentication-reader"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: rbac.Namespace, Name: rbac.Gateway}},
+	}
+	Create(ctx, super.Client, reads)
+	DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, reads)).To(Succeed()) })
 }
 
 // Door is the address of a gateway, for raw requests.
