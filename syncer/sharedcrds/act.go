@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -93,7 +92,6 @@ func (s *Syncer) keep(ctx context.Context, of *subject, o observation) error {
 
 // record writes a record.
 func (s *Syncer) record(ctx context.Context, of *subject, r *record) error {
-	r.Since = time.Now()
 	changed := maps.Clone(s.records)
 	changed[of.name] = r
 	return s.writeRecords(ctx, changed)
@@ -179,21 +177,37 @@ func (s *Syncer) deleteIfEmpty(ctx context.Context, of *subject, o observation) 
 	if !equal(&o.found.Spec, closedSpec(&o.found.Spec)) {
 		return s.enter(ctx, of, o, closing) // the tenant has opened it
 	}
-	empty, err := s.objects(of, &o.found.Spec).empty(ctx)
+	empty, err := s.objects(o.found, closedGate).empty(ctx)
 	if err != nil {
 		return err
 	}
 	if !empty {
 		return s.enter(ctx, of, o, left)
 	}
-	return s.delete(ctx, o)
+	return s.remove(ctx, o)
 }
 
-// delete deletes the tenant's CRD unless it has changed since it was observed.
+// asObserved is the condition that the tenant's CRD has not changed since it was
+// observed.
+func asObserved(o observation) client.Preconditions {
+	return client.Preconditions{UID: &o.found.UID, ResourceVersion: &o.found.ResourceVersion}
+}
+
+// remove deletes the tenant's CRD, and none of its objects. An apiserver removes
+// a CRD that is deleted with a collection at once, while it would first delete
+// all objects of one that is deleted by its name: also those that an apiserver
+// that does not know the closed CRD yet has stored in the meantime.
+func (s *Syncer) remove(ctx context.Context, o observation) error {
+	err := s.cluster.GetClient().DeleteAllOf(ctx, &crd{}, client.MatchingFields{metav1.ObjectNameField: o.found.Name}, asObserved(o))
+	if err != nil {
+		return fmt.Errorf("delete CustomResourceDefinition %s without objects: %w", o.found.Name, err)
+	}
+	return nil
+}
+
+// delete deletes the tenant's CRD with its objects.
 func (s *Syncer) delete(ctx context.Context, o observation) error {
-	err := s.cluster.GetClient().Delete(ctx, o.found,
-		client.Preconditions{UID: &o.found.UID, ResourceVersion: &o.found.ResourceVersion})
-	if client.IgnoreNotFound(err) != nil {
+	if err := s.cluster.GetClient().Delete(ctx, o.found, asObserved(o)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete CustomResourceDefinition %s: %w", o.found.Name, err)
 	}
 	return nil
@@ -221,7 +235,8 @@ func (s *Syncer) rewrite(ctx context.Context, of *subject, o observation) error 
 	if !equal(&o.found.Spec, reopened) {
 		return s.enter(ctx, of, o, restoring) // the tenant has changed it
 	}
-	if err := s.objects(of, reopened).rewrite(ctx); err != nil {
+	reached := func(token string) error { return s.reach(ctx, of, o, token) }
+	if err := s.objects(o.found, reopenedGate).rewrite(ctx, o.record.After, reached); err != nil {
 		return err
 	}
 	trimmed := o.found.DeepCopy()
@@ -230,4 +245,19 @@ func (s *Syncer) rewrite(ctx context.Context, of *subject, o observation) error 
 		return fmt.Errorf("update the stored versions of CustomResourceDefinition %s: %w", of.name, err)
 	}
 	return nil
+}
+
+// maxToken is the maximum length of a token in a record. That of an apiserver
+// has the name of an object.
+const maxToken = 1 << 10
+
+// reach records which objects are rewritten next, so that another syncer
+// continues there.
+func (s *Syncer) reach(ctx context.Context, of *subject, o observation, token string) error {
+	if len(token) > maxToken {
+		return nil
+	}
+	reached := *o.record
+	reached.After = token
+	return s.record(ctx, of, &reached)
 }

@@ -24,6 +24,9 @@ const owner = client.FieldOwner("vc-syncer-shared-crds")
 // to fit into the message of a condition.
 const longest = 800
 
+// soon is when to observe again what an apiserver of a tenant is doing.
+const soon = time.Second
+
 // maxMessage is the maximum length of the condition's message.
 const maxMessage = 16 << 10
 
@@ -51,9 +54,11 @@ func (of *subject) outcome(err error) outcome {
 		o.reason = tenancyv1alpha1.ReasonConflict
 	case errors.Is(err, errLeft):
 		o.reason = tenancyv1alpha1.ReasonObjectsLeft
+	case errors.Is(err, errOutdated):
+		o.reason, o.again = tenancyv1alpha1.ReasonRetrying, soon
 	case apierrors.IsConflict(err):
 		// The tenant has changed the CRD meanwhile.
-		o.reason, o.again = tenancyv1alpha1.ReasonRetrying, time.Second
+		o.reason, o.again = tenancyv1alpha1.ReasonRetrying, soon
 	default:
 		o.reason, o.err = tenancyv1alpha1.ReasonRetrying, err
 	}

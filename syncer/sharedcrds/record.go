@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,10 +29,11 @@ type record struct {
 	// Mark is the value of the label of the copy. It identifies a copy whose UID
 	// has not been recorded.
 	Mark string `json:"mark"`
-	// Since is when the phase was entered, and Generation that of the tenant's CRD
-	// then.
-	Since      time.Time `json:"since"`
-	Generation int64     `json:"generation,omitempty"`
+	// Generation is that of the tenant's CRD when the phase was entered.
+	Generation int64 `json:"generation,omitempty"`
+	// After is the token of the page of objects that is rewritten next; empty for
+	// the first.
+	After string `json:"after,omitempty"`
 }
 
 // phase says how far a copy has got.
@@ -48,7 +48,7 @@ const (
 	// closing: the copy is recalled. None of its objects can be created or
 	// changed.
 	closing phase = "Closing"
-	// closed: the same, and the tenant's apiserver knows it.
+	// closed: the same, and that was written.
 	closed phase = "Closed"
 	// left: the copy is recalled, and not served any more, since it has objects.
 	left phase = "Left"
@@ -59,8 +59,8 @@ const (
 	// restoring: the tenant's own versions are served again, with all fields of
 	// all objects.
 	restoring phase = "Restoring"
-	// rewriting: the same, and the tenant's apiserver knows it: every object is
-	// rewritten in the tenant's own version.
+	// rewriting: the same, and that was written. Every object is rewritten in the
+	// tenant's own version.
 	rewriting phase = "Rewriting"
 	// finishing: the tenant's own CRD is about to be as it was.
 	finishing phase = "Finishing"

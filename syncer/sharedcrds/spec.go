@@ -29,6 +29,10 @@ func checkSwap(tenant, system *crd) error {
 		return errors.New("its spec.preserveUnknownFields is true, which cannot be restored")
 	case len(tenant.Spec.Versions) > maxVersions:
 		return fmt.Errorf("it has more than %d versions", maxVersions)
+	case gated(&tenant.Spec):
+		return errGated
+	case len(storageOf(&tenant.Spec)) != 1:
+		return errors.New("it does not store objects in exactly one version")
 	}
 	return checkCopy(tenant, system)
 }
@@ -42,6 +46,8 @@ func checkCopy(tenant, system *crd) error {
 		return fmt.Errorf("its scope is not %s", system.Spec.Scope)
 	case tenant.Spec.Names.Kind != system.Spec.Names.Kind:
 		return fmt.Errorf("its kind is not %s", system.Spec.Names.Kind)
+	case gated(&system.Spec):
+		return errGated
 	case len(tenant.Status.StoredVersions) > maxVersions:
 		return fmt.Errorf("it has stored more than %d versions", maxVersions)
 	case converts(&system.Spec) && len(without(tenant.Status.StoredVersions, storageOf(&system.Spec))) > 0:
@@ -97,6 +103,28 @@ func keepStored(s *spec, stored []string) *spec {
 	return s
 }
 
+// storeIn makes a spec store objects in a version. A version that the spec does
+// not have is added: not served, and with the schema of the one that it stored.
+func storeIn(s *spec, name string) *spec {
+	was := slices.IndexFunc(s.Versions, func(v version) bool { return v.Storage })
+	s.Versions[was].Storage = false
+	now := slices.IndexFunc(s.Versions, func(v version) bool { return v.Name == name })
+	if now < 0 {
+		added := *s.Versions[was].DeepCopy()
+		added.Name, added.Served = name, false
+		s.Versions, now = append(s.Versions, added), len(s.Versions)
+	}
+	s.Versions[now].Storage = true
+	return s
+}
+
+// replacementSpec returns the spec of a copy that replaces the tenant's own CRD.
+// Objects are stored in the version of that all the time, so that each apiserver
+// of the tenant can read what another stores, however late it learns of a change.
+func replacementSpec(system *spec, storage string, stored []string) *spec {
+	return preserveAll(keepStored(storeIn(copySpec(system), storage), stored))
+}
+
 // anything returns the schema of every object.
 func anything() *schema { return &schema{Type: "object", XPreserveUnknownFields: new(true)} }
 
@@ -139,24 +167,46 @@ func preserve(s *schema) {
 	}
 }
 
+// Gates are versions that only a closed or reopened spec has, so an apiserver
+// that serves one of them knows that spec. No object is ever stored in them.
+const (
+	closedGate   = "vc-closed"
+	reopenedGate = "vc-reopened"
+)
+
+// errGated is why a CRD with a version of such a name is not shared.
+var errGated = fmt.Errorf("the names of versions %s and %s are reserved", closedGate, reopenedGate)
+
+// gated reports whether a spec of others has a version with the name of a gate.
+func gated(s *spec) bool {
+	return slices.ContainsFunc(s.Versions, func(v version) bool { return v.Name == closedGate || v.Name == reopenedGate })
+}
+
+// withGate adds a gate to a spec.
+func withGate(s *spec, gate string) *spec {
+	s = withoutGate(s, gate)
+	s.Versions = append(s.Versions, version{
+		Name: gate, Served: true, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: anything()},
+	})
+	return s
+}
+
+// withoutGate drops a gate from a spec.
+func withoutGate(s *spec, gate string) *spec {
+	s.Versions = slices.DeleteFunc(s.Versions, func(v version) bool { return v.Name == gate })
+	return s
+}
+
 // reopenedSpec returns the spec by which the tenant's own versions are served
 // again, with the versions in which objects may be stored. All fields are kept.
 func reopenedSpec(own *spec, stored []string) *spec {
-	return preserveAll(keepStored(serveStorage(own.DeepCopy()), stored))
-}
-
-// serveStorage makes a spec serve the version that it stores.
-func serveStorage(s *spec) *spec {
-	for i := range s.Versions {
-		s.Versions[i].Served = s.Versions[i].Served || s.Versions[i].Storage
-	}
-	return s
+	return preserveAll(keepStored(withGate(own.DeepCopy(), reopenedGate), stored))
 }
 
 // closedSpec returns the spec of a copy that is about to be recalled: its
 // objects can be read, and none can be created.
 func closedSpec(tenant *spec) *spec {
-	s := serveStorage(tenant.DeepCopy())
+	s := withGate(tenant.DeepCopy(), closedGate)
 	for i := range s.Versions {
 		closed := anything()
 		closed.XValidations = apiextensionsv1.ValidationRules{{Rule: "false", Message: "this CustomResourceDefinition is being recalled"}}
@@ -178,7 +228,7 @@ func withoutScale(s *apiextensionsv1.CustomResourceSubresources) *apiextensionsv
 // unservedSpec returns the spec of a recalled copy with objects: nothing is
 // served, and everything is kept.
 func unservedSpec(tenant *spec) *spec {
-	s := closedSpec(tenant)
+	s := withoutGate(closedSpec(tenant), closedGate)
 	for i := range s.Versions {
 		s.Versions[i].Schema.OpenAPIV3Schema = anything()
 		s.Versions[i].Served = false

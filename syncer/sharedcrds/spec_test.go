@@ -73,7 +73,7 @@ func shouldBeAccepted(t *testing.T, was *crd, now *spec) {
 func TestTheReplacementIsAcceptedAndKeepsAllFields(t *testing.T) {
 	local, system := widgets("v1alpha1", "v1"), widgets("v1", "v2")
 	local.Status.StoredVersions = []string{"v1alpha1", "v1"}
-	merged := preserveAll(keepStored(copySpec(&system.Spec), local.Status.StoredVersions))
+	merged := replacementSpec(&system.Spec, "v1", local.Status.StoredVersions)
 	shouldBeAccepted(t, local, merged)
 	if diff := cmp.Diff([]string{"v1", "v2", "v1alpha1"}, versionNames(merged.Versions)); diff != "" {
 		t.Error(diff)
@@ -96,6 +96,48 @@ func TestTheReplacementIsAcceptedAndKeepsAllFields(t *testing.T) {
 	}
 }
 
+func TestTheReplacementStoresTheVersionOfTheTenant(t *testing.T) {
+	tests := map[string]struct {
+		storage  string
+		versions []string
+		served   bool
+	}{
+		"the version that is shared": {"v2", []string{"v1", "v2"}, true},
+		"another that is served":     {"v1", []string{"v1", "v2"}, true},
+		"one that is not":            {"v1beta1", []string{"v1", "v2", "v1beta1"}, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			local, system := widgets(tt.storage), widgets("v1", "v2")
+			local.Status.StoredVersions = []string{tt.storage}
+			got := replacementSpec(&system.Spec, tt.storage, local.Status.StoredVersions)
+			shouldBeAccepted(t, local, got)
+			if !cmp.Equal(versionNames(got.Versions), tt.versions) || !cmp.Equal(storageOf(got), []string{tt.storage}) {
+				t.Errorf("versions %v, stored %v", versionNames(got.Versions), storageOf(got))
+			}
+			for _, v := range got.Versions {
+				if v.Name == tt.storage && v.Served != tt.served {
+					t.Errorf("%s is served: %v", v.Name, v.Served)
+				}
+			}
+			back := local.DeepCopy()
+			back.Spec = *got
+			shouldBeAccepted(t, back, &local.Spec)
+		})
+	}
+}
+
+func TestAReopenedCRDIsAccepted(t *testing.T) {
+	replaced, own := widgets("v1", "v2"), widgets("v1beta1")
+	replaced.Status.StoredVersions = []string{"v1beta1", "v2"}
+	replaced.Spec = *replacementSpec(&replaced.Spec, "v1beta1", replaced.Status.StoredVersions)
+	reopened := reopenedSpec(&own.Spec, replaced.Status.StoredVersions)
+	shouldBeAccepted(t, replaced, reopened)
+	if diff := cmp.Diff([]string{"v1beta1", reopenedGate, "v2"}, versionNames(reopened.Versions)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestARecalledCopyIsAccepted(t *testing.T) {
 	copied := widgets("v1", "v2")
 	closed := closedSpec(&copied.Spec)
@@ -106,6 +148,9 @@ func TestARecalledCopyIsAccepted(t *testing.T) {
 		if v.Served {
 			t.Errorf("%s is served", v.Name)
 		}
+	}
+	if gate := closed.Versions[2]; gate.Name != closedGate || !gate.Served || !equal(closedSpec(closed), closed) {
+		t.Errorf("closed with the versions %v", versionNames(closed.Versions))
 	}
 	if diff := cmp.Diff(storageOf(&copied.Spec), storageOf(left)); diff != "" {
 		t.Error(diff)
@@ -136,6 +181,10 @@ func TestCheckSwap(t *testing.T) {
 		"another resource":       {changed(func(d *crd) { d.Spec.Names.Plural = "gadgets" }), widgets("v1"), false},
 		"the tenant's webhook":   {withWebhook(widgets("v1")), widgets("v1"), false},
 		"unstructured":           {changed(func(d *crd) { d.Spec.PreserveUnknownFields = true }), widgets("v1"), false},
+		"a reserved version":     {widgets(closedGate, "v1"), widgets("v1"), false},
+		"one that is shared":     {widgets("v1"), widgets(reopenedGate, "v1"), false},
+		"no stored version":      {changed(func(d *crd) { d.Spec.Versions[0].Storage = false }), widgets("v1"), false},
+		"no version":             {changed(func(d *crd) { d.Spec.Versions = nil }), widgets("v1"), false},
 		"too many versions":      {changed(func(d *crd) { d.Status.StoredVersions = make([]string, maxVersions+1) }), widgets("v1"), false},
 		"webhook, same version":  {widgets("v1"), withWebhook(widgets("v1")), true},
 		"webhook, other version": {widgets("v1alpha1"), withWebhook(widgets("v1")), false},

@@ -1,11 +1,5 @@
 package sharedcrds
 
-import "time"
-
-// settling is how long the apiservers of a tenant may take until each of them
-// serves a CRD as it was written.
-const settling = 3 * time.Second
-
 // observation is what the next step for a CRD depends on.
 type observation struct {
 	// answer is that of the lookup; forced reports whether the CRD overrides the
@@ -20,7 +14,6 @@ type observation struct {
 	asCopied, asOwn, trimmed bool
 	// purged reports whether an admin allows to delete the CRD with its objects.
 	purged bool
-	now    time.Time
 }
 
 // marked reports whether the tenant's CRD has the mark of the record.
@@ -29,10 +22,6 @@ func (o *observation) marked() bool { return o.found != nil && markOf(o.found) =
 // unmarked reports whether the tenant's CRD has no mark.
 func (o *observation) unmarked() bool { return markOf(o.found) == "" }
 
-// settled reports whether the tenant's apiservers serve what was written before
-// the phase of the record was entered.
-func (o *observation) settled() bool { return o.now.Sub(o.record.Since) >= settling }
-
 // step is what a reconcile does next for a CRD.
 type step string
 
@@ -40,7 +29,7 @@ type step string
 const (
 	// nothing: the tenant's CRD is as it should be.
 	nothing step = "nothing"
-	// await that the apiservers serve what was written.
+	// await that the tenant's apiserver has deleted the CRD.
 	await step = "await"
 	// forget the record: the CRD is the tenant's own.
 	forget step = "forget"
@@ -130,10 +119,8 @@ func nextCopy(o observation) step {
 		return recall
 	case phase == closing:
 		return shut
-	case phase == closed && o.settled():
-		return deleteIfEmpty
 	case phase == closed:
-		return await
+		return deleteIfEmpty
 	case o.purged:
 		return purge
 	}
@@ -176,9 +163,7 @@ func nextOwn(o observation) step {
 			return finish
 		case o.record.Phase == restoring:
 			return reopen
-		case o.settled():
-			return rewrite
 		}
-		return await
+		return rewrite
 	}
 }

@@ -2,7 +2,6 @@ package sharedcrds
 
 import (
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -11,7 +10,6 @@ import (
 
 func TestNext(t *testing.T) {
 	const m = "mark"
-	now := time.Now()
 	// tenant returns the tenant's CRD with a mark, of generation 2.
 	tenant := func(mark string) *crd {
 		d := &crd{ObjectMeta: metav1.ObjectMeta{UID: "uid", Generation: 2}}
@@ -22,9 +20,8 @@ func TestNext(t *testing.T) {
 	}
 	// in returns the record of that CRD in a phase, entered at a generation.
 	in := func(p phase, generation int64) *record {
-		return &record{Phase: p, UID: "uid", Mark: m, Since: now.Add(-settling), Generation: generation}
+		return &record{Phase: p, UID: "uid", Mark: m, Generation: generation}
 	}
-	fresh := func(r *record) *record { r.Since = now; return r }
 	created := &record{Phase: creating, Mark: m}
 	other := tenant(m)
 	other.UID = "other"
@@ -53,7 +50,6 @@ func TestNext(t *testing.T) {
 		"a copy that is another's":       {observation{answer: UseSystem, record: in(copied, 0), found: other}, forget},
 		"a recalled copy":                {observation{record: in(copied, 0), found: tenant(m)}, recall},
 		"a copy that is closed":          {observation{record: in(closing, 0), found: tenant(m)}, shut},
-		"a copy that was just closed":    {observation{record: fresh(in(closed, 0)), found: tenant(m)}, await},
 		"a closed copy":                  {observation{record: in(closed, 0), found: tenant(m)}, deleteIfEmpty},
 		"a recalled copy with objects":   {observation{record: in(left, 0), found: tenant("")}, unserve},
 		"which an admin purges":          {observation{record: in(left, 0), found: tenant(m), purged: true}, purge},
@@ -71,7 +67,6 @@ func TestNext(t *testing.T) {
 
 		"restored":                      {observation{answer: UseLocal, record: in(replaced, 0), found: tenant(m)}, restore},
 		"to be opened":                  {observation{answer: UseLocal, record: in(restoring, 0), found: tenant(m)}, reopen},
-		"just opened":                   {observation{answer: UseLocal, record: fresh(in(rewriting, 0)), found: tenant(m)}, await},
 		"opened":                        {observation{answer: UseLocal, record: in(rewriting, 0), found: tenant(m)}, rewrite},
 		"opened, without the mark":      {observation{answer: UseLocal, record: in(rewriting, 0), found: tenant("")}, rewrite},
 		"rewritten":                     {observation{answer: UseLocal, record: in(rewriting, 0), found: tenant(m), trimmed: true}, finish},
@@ -87,7 +82,6 @@ func TestNext(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			tt.o.now = now
 			if got := next(tt.o); got != tt.want {
 				t.Errorf("%s, want %s", got, tt.want)
 			}

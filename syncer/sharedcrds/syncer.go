@@ -237,7 +237,7 @@ func (s *Syncer) one(ctx context.Context, of *subject) outcome {
 		case now == nothing, now == last && (now == repair || now == unserve):
 			return of.outcome(s.stays(ctx, of, o, now))
 		case now == await:
-			return outcome{again: settling, reason: tenancyv1alpha1.ReasonRetrying, message: of.name + " is being changed"}
+			return outcome{again: soon, reason: tenancyv1alpha1.ReasonRetrying, message: of.name + " is being changed"}
 		}
 		if err := s.act(ctx, of, o, now); err != nil {
 			return of.outcome(s.tell(ctx, of, o, err))
@@ -249,7 +249,7 @@ func (s *Syncer) one(ctx context.Context, of *subject) outcome {
 
 // observe reads what the next step depends on.
 func (s *Syncer) observe(ctx context.Context, of *subject) (observation, error) {
-	o := observation{record: s.records[of.name], now: time.Now()}
+	o := observation{record: s.records[of.name]}
 	found := &crd{}
 	err := s.cluster.GetClient().Get(ctx, client.ObjectKey{Name: of.name}, found)
 	if client.IgnoreNotFound(err) != nil {
@@ -260,28 +260,34 @@ func (s *Syncer) observe(ctx context.Context, of *subject) (observation, error) 
 		o.found, stored = found, found.Status.StoredVersions
 	}
 	local := o.record.hasOwn() || o.record == nil && o.found != nil
+	o.answer, of.desired = Lookup(System{}, of.policy, local), nil
 	if of.published != nil {
 		system := of.published.system(of.tenant.Labels)
 		o.answer, o.forced = Lookup(system, of.policy, local), system.Forced
 		of.desired = keepStored(copySpec(&of.published.definition.Spec), stored)
-		if o.record.hasOwn() {
-			preserveAll(of.desired)
-		}
-	} else {
-		o.answer, of.desired = Lookup(System{}, of.policy, local), nil
 	}
 	o.purged = o.found != nil && slices.Contains(strings.Split(of.tenant.Annotations[names.PurgeCRDs], ","), of.name+"/"+string(o.found.UID))
-	if o.found == nil || !o.record.hasOwn() {
+	if o.found == nil || !o.record.hasOwn() || o.found.UID != o.record.UID {
 		return o, nil
 	}
-	o.asCopied = of.desired != nil && equal(&o.found.Spec, of.desired)
-	if o.record.Phase == keeping || o.found.UID != o.record.UID {
-		return o, nil
+	return o, s.observeOwn(ctx, of, &o)
+}
+
+// observeOwn reads what the next step for the tenant's own CRD depends on.
+func (s *Syncer) observeOwn(ctx context.Context, of *subject, o *observation) error {
+	stored, storage := o.found.Status.StoredVersions, storageOf(&o.found.Spec)
+	if o.record.Phase != keeping {
+		var err error
+		if of.own, err = s.vault.kept(ctx, of.name); err != nil {
+			return err
+		}
+		storage = storageOf(of.own)
+		o.asOwn = equal(&o.found.Spec, of.own)
+		o.trimmed = len(without(stored, versionNames(of.own.Versions))) == 0
 	}
-	if of.own, err = s.vault.kept(ctx, of.name); err != nil {
-		return o, err
+	if of.published != nil && len(storage) == 1 {
+		of.desired = replacementSpec(&of.published.definition.Spec, storage[0], stored)
+		o.asCopied = equal(&o.found.Spec, of.desired)
 	}
-	o.asOwn = equal(&o.found.Spec, of.own)
-	o.trimmed = len(without(stored, versionNames(of.own.Versions))) == 0
-	return o, nil
+	return nil
 }

@@ -78,6 +78,9 @@ func (k *killer) wrap(c client.WithWatch) client.WithWatch {
 		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
 			return k.write(func() error { return c.Delete(ctx, obj, opts...) })
 		},
+		DeleteAllOf: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteAllOfOption) error {
+			return k.write(func() error { return c.DeleteAllOf(ctx, obj, opts...) })
+		},
 		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
 			return k.write(func() error { return c.SubResource(sub).Update(ctx, obj, opts...) })
 		},
@@ -184,6 +187,15 @@ func phaseOf(ctx context.Context, t *local.Tenant, name string) string {
 	return all[name].Phase
 }
 
+// storeInVersion changes a CRD to store objects in a version.
+func storeInVersion(name string) definitionChange {
+	return func(d *apiextensionsv1.CustomResourceDefinition) {
+		for i := range d.Spec.Versions {
+			d.Spec.Versions[i].Storage = d.Spec.Versions[i].Name == name
+		}
+	}
+}
+
 var _ = Describe("A syncer that is killed at every write of a shared CRD", Ordered, func() {
 	var t *local.Tenant
 	var p *sharingProcess
@@ -222,7 +234,7 @@ var _ = Describe("A syncer that is killed at every write of a shared CRD", Order
 			}
 			d := sharedDefinition("hammer", []string{"both", "color"}, []string{"v1", "v2"}, publishedTo(names.AllTenants))
 			share(ctx, d)
-			for range 2 {
+			for round := range 2 {
 				choose(ctx, t, sharedcrds.SystemCRDFirst)
 				reach(ctx, "replaced", func() bool {
 					found, err := kit.Read(ctx, t.Client, d)()
@@ -231,6 +243,10 @@ var _ = Describe("A syncer that is killed at every write of a shared CRD", Order
 				for _, u := range objects {
 					seen := sharedObject(d, "v2", u.GetName(), nil)
 					Eventually(kit.Read(ctx, t.Client, seen)).Should(And(HaveField("GetUID()", u.GetUID()), field(u.Object["spec"], "spec")))
+				}
+				if round == 1 {
+					By("storing objects in a version of the shared CRD, which the tenant changes for that")
+					kit.Edit(ctx, t.Client, d.DeepCopy(), storeInVersion("v2"))
 				}
 				By("changing an object under the shared CRD")
 				kit.Edit(ctx, t.Client, sharedObject(d, "v2", objects[0].GetName(), nil), func(u *unstructured.Unstructured) {
@@ -249,6 +265,32 @@ var _ = Describe("A syncer that is killed at every write of a shared CRD", Order
 				Expect(restored.Status.StoredVersions).To(ConsistOf("v1beta1"))
 				Expect(restored.Labels).NotTo(HaveKey(names.SharedCRD))
 			}
+		})
+
+		It("continues to rewrite objects where the one before was killed", func(ctx SpecContext) {
+			const count = 120
+			own := sharedDefinition("kettle", []string{"own"}, []string{"v1alpha1"})
+			kit.Create(ctx, t.Client, own)
+			createServed(ctx, t, sharedObject(own, "v1alpha1", "kept-0", map[string]any{"own": "0"}))
+			for i := 1; i < count; i++ {
+				kit.Create(ctx, t.Client, sharedObject(own, "v1alpha1", fmt.Sprintf("kept-%d", i), map[string]any{"own": fmt.Sprint(i)}))
+			}
+			d := sharedDefinition("kettle", []string{"color"}, []string{"v1"}, publishedTo(names.AllTenants))
+			share(ctx, d)
+			choose(ctx, t, sharedcrds.SystemCRDFirst)
+			reach(ctx, "replaced", func() bool { return phaseOf(ctx, t, d.Name) == "Replaced" })
+			kit.Edit(ctx, t.Client, d.DeepCopy(), storeInVersion("v1"))
+			choose(ctx, t, sharedcrds.LocalCRDFirst)
+			// More writes than a page of objects has, and fewer than there are objects.
+			for processes := 0; phaseOf(ctx, t, d.Name) != ""; processes++ {
+				Expect(processes).To(BeNumerically("<", 6))
+				p.run(ctx, 70, false, func() bool { return phaseOf(ctx, t, d.Name) == "" })
+			}
+			Eventually(kit.Read(ctx, t.Client, own)).Should(HaveField("Status.StoredVersions", ConsistOf("v1alpha1")))
+			all := &unstructured.UnstructuredList{}
+			all.SetGroupVersionKind(sharedObject(own, "v1alpha1", "", nil).GroupVersionKind())
+			Eventually(func() ([]unstructured.Unstructured, error) { return all.Items, t.Client.List(ctx, all) }).Should(
+				And(HaveLen(count), HaveEach(HaveField("Object", HaveKeyWithValue("spec", HaveKey("own"))))))
 		})
 
 		It("shares and recalls a copy, twice, and keeps its objects", func(ctx SpecContext) {
