@@ -70,6 +70,8 @@ type ControlPlane struct {
 	awake func()
 	// closeRoute has new connections no longer passed to the inlet.
 	closeRoute func()
+	// retired says that another host has taken over.
+	retired atomic.Bool
 
 	// byNeed runs the controllers; nil if they run all at once.
 	byNeed atomic.Pointer[controllers.ByNeed]

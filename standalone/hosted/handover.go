@@ -27,8 +27,10 @@ func (c *ControlPlane) ResumeControllers() { c.duty.resume() }
 
 // Retire stops a control plane that another host serves by now, and does not wait
 // for it. Connections that are opened from now on are passed on to that host;
-// requests in flight are finished.
+// requests in flight are finished. That includes connections of pods, for a while,
+// since they learn of the other host later.
 func (c *ControlPlane) Retire() {
+	c.retired.Store(true)
 	c.closeRoute()
 	c.cancel()
 }

@@ -25,8 +25,8 @@ type peer struct {
 	*hosted.Host
 
 	router *hosted.Router
-	// elsewhere is the address of the other one.
-	elsewhere atomic.Pointer[string]
+	// elsewhere are the addresses of the other one.
+	elsewhere atomic.Pointer[hosted.Addresses]
 }
 
 func startPeer(t *testing.T, keyring hosted.Keyring, etcd []string) *peer {
@@ -35,12 +35,12 @@ func startPeer(t *testing.T, keyring hosted.Keyring, etcd []string) *peer {
 	p := &peer{}
 	var err error
 	p.router, err = hosted.Listen(t.Context(), hosted.RouterOptions{
-		IP: net.IPv4(127, 0, 0, 1), Keys: keyring, Elsewhere: func(context.Context, string) (string, bool) {
-			address := p.elsewhere.Load()
-			if address == nil {
-				return "", false
+		IP: net.IPv4(127, 0, 0, 1), Keys: keyring, Elsewhere: func(context.Context, string) (hosted.Addresses, bool) {
+			at := p.elsewhere.Load()
+			if at == nil {
+				return hosted.Addresses{}, false
 			}
-			return *address, true
+			return *at, true
 		},
 	})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -55,8 +55,7 @@ func startPeer(t *testing.T, keyring hosted.Keyring, etcd []string) *peer {
 
 // passOnTo has connections to control planes that are not here passed on.
 func (p *peer) passOnTo(other *peer) {
-	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(other.router.PeerPort()))
-	p.elsewhere.Store(&address)
+	p.elsewhere.Store(&hosted.Addresses{Peers: net.JoinHostPort("127.0.0.1", strconv.Itoa(other.router.PeerPort()))})
 }
 
 // through returns a client that connects to the router of a host, whatever the
@@ -131,8 +130,7 @@ func TestConnectionsAreNotPassedOnTwice(t *testing.T) {
 	config.Timeout = later
 	_, err := first.through(t, config).Discovery().ServerVersion()
 	g.Expect(err).To(MatchError(Or(ContainSubstring("EOF"), ContainSubstring("reset by peer"))))
-	nowhere := "127.0.0.1:1"
-	first.elsewhere.Store(&nowhere)
+	first.elsewhere.Store(&hosted.Addresses{Peers: "127.0.0.1:1"})
 	_, err = first.through(t, config).Discovery().ServerVersion()
 	g.Expect(err).To(MatchError(Or(ContainSubstring("EOF"), ContainSubstring("reset by peer"))))
 }

@@ -391,15 +391,23 @@ func (h *Host) runPlane(ctx context.Context, c *ControlPlane) {
 }
 
 // forget removes a control plane that has stopped. Its port for pods stays open
-// if it sleeps.
+// if it sleeps, and for a while if another host has taken over.
 func (h *Host) forget(c *ControlPlane) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.planes, c.Name())
-	if !h.router.sleepers.sleeps(c.ServerName()) {
+	switch {
+	case h.router.sleepers.sleeps(c.ServerName()):
+	case c.retired.Load():
+		h.pods.leave(c.Name())
+	default:
 		h.pods.close(c.Name())
 	}
 }
+
+// Left returns how many control planes that other hosts have taken over still have
+// a port for pods here. They have none after a few seconds.
+func (h *Host) Left() int { return h.pods.left() }
 
 // Get returns a control plane that was started with Run and has not stopped.
 func (h *Host) Get(name string) (*ControlPlane, bool) {

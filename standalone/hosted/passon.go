@@ -25,23 +25,45 @@ const (
 	platformPerPlane = 256
 )
 
-// Elsewhere returns the address at which another host accepts connections for a
-// control plane.
-type Elsewhere func(ctx context.Context, controlPlane string) (address string, found bool)
+// Elsewhere returns the addresses at which another host accepts connections for a
+// control plane. It reports false if no other host has it.
+type Elsewhere func(ctx context.Context, controlPlane string) (at Addresses, found bool)
+
+// Addresses are those of a control plane at a host, as HOST:PORT.
+type Addresses struct {
+	// Peers is for connections that name the control plane, and Pods, which may be
+	// empty, for those that do not.
+	Peers, Pods string
+}
 
 // passOn passes a connection on to the host that has the control plane, unread
 // except for its server name. It ends with the connection.
 func (r *router) passOn(ctx context.Context, serverName string, conn net.Conn) {
+	if at, found := r.elsewhere(ctx, strings.TrimSuffix(serverName, serverNameSuffix)); found {
+		r.passOnTo(ctx, at.Peers, serverName, conn)
+		return
+	}
+	_ = conn.Close()
+}
+
+// passOnFromPod passes a connection of a pod on in the same way, which still has
+// the address of this host.
+func (r *router) passOnFromPod(ctx context.Context, serverName string, conn net.Conn) {
+	at, found := r.elsewhere(ctx, strings.TrimSuffix(serverName, serverNameSuffix))
+	if found && at.Pods != "" && at.Pods != conn.LocalAddr().String() {
+		r.passOnTo(ctx, at.Pods, serverName, conn)
+		return
+	}
+	_ = conn.Close()
+}
+
+func (r *router) passOnTo(ctx context.Context, address, serverName string, conn net.Conn) {
 	defer conn.Close() //nolint:errcheck // nothing depends on it
 	end, ok := r.passed.begin(serverName)
 	if !ok {
 		return
 	}
 	defer end()
-	address, found := r.elsewhere(ctx, strings.TrimSuffix(serverName, serverNameSuffix))
-	if !found {
-		return
-	}
 	dialer := net.Dialer{Timeout: passOnTimeout}
 	other, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil { // the client retries

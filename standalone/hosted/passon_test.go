@@ -18,7 +18,7 @@ func TestConnectionsThatArePassedOnAreBounded(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	defer silent.Close()
 	r := startRouter(t, "")
-	r.elsewhere = func(context.Context, string) (string, bool) { return silent.Addr().String(), true }
+	r.elsewhere = at(silent)
 	pass := func(name string) (client net.Conn, done <-chan struct{}) {
 		near, far := net.Pipe()
 		ended := make(chan struct{})
@@ -60,7 +60,7 @@ func TestAClosedConnectionIsNotHeld(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	defer other.Close()
 	r := startRouter(t, "")
-	r.elsewhere = func(context.Context, string) (string, bool) { return other.Addr().String(), true }
+	r.elsewhere = at(other)
 	client := r.dial(t, func(net.Conn) {})
 	go r.passOn(t.Context(), serverName("red"), client) // the client itself is never read or closed
 	conn, err := other.Accept()
@@ -74,4 +74,55 @@ func (p *passed) of(name string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.number[serverName(name)]
+}
+
+// at returns an Elsewhere that leads to a listener.
+func at(listener net.Listener) Elsewhere {
+	return func(context.Context, string) (Addresses, bool) {
+		return Addresses{Peers: listener.Addr().String(), Pods: listener.Addr().String()}, true
+	}
+}
+
+// TestPodsArePassedOn: connections to the port of a control plane that another host
+// has taken over are passed on, until the port is closed, and not to itself.
+func TestPodsArePassedOn(t *testing.T) {
+	g := NewWithT(t)
+	other, err := net.ListenTCP("tcp", &net.TCPAddr{IP: loopback})
+	g.Expect(err).NotTo(HaveOccurred())
+	defer other.Close()
+	r := startRouter(t, "")
+	r.elsewhere = at(other)
+	pods := podsOf(t, r.router, r.dir)
+	red, err := pods.listen("red")
+	g.Expect(err).NotTo(HaveOccurred())
+	pods.leave("red")
+	g.Expect(pods.left()).To(Equal(1))
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", red.String())
+	g.Expect(err).NotTo(HaveOccurred())
+	passed, err := other.Accept()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(passed.Close()).To(Succeed())
+	_, err = conn.Read(make([]byte, 1))
+	g.Expect(err).To(MatchError(io.EOF))
+	g.Expect(conn.Close()).To(Succeed())
+
+	r.elsewhere = func(context.Context, string) (Addresses, bool) { return Addresses{Pods: red.String()}, true }
+	conn, err = (&net.Dialer{}).DialContext(t.Context(), "tcp", red.String())
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = conn.Read(make([]byte, 1))
+	g.Expect(err).To(MatchError(io.EOF), "its own address is outdated")
+	g.Expect(conn.Close()).To(Succeed())
+
+	g.Expect(pods.listen("red")).To(Equal(red), "it comes back")
+	g.Expect(pods.left()).To(BeZero())
+	pods.leave("red")
+	g.Eventually(func() bool { return isOpen(t, red) }).WithTimeout(2 * podLinger).Should(BeFalse())
+	g.Expect(pods.left()).To(BeZero())
+
+	blue, err := pods.listen("blue")
+	g.Expect(err).NotTo(HaveOccurred())
+	pods.leave("blue")
+	address, _ := blue.(*net.TCPAddr)
+	pods.ports = PortRange{address.Port, address.Port}
+	g.Expect(pods.listen("green")).To(HaveField("String()", blue.String()), "one that is to run needs it")
 }

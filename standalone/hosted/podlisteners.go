@@ -7,9 +7,14 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 )
+
+// podLinger is how long the port of a control plane that another host has taken
+// over stays open: so long may pods not know its address at that host.
+const podLinger = 10 * time.Second
 
 // podAddressFile has the address of the last port for pods, which is not secret.
 const podAddressFile = "pod-address"
@@ -32,10 +37,15 @@ type podListeners struct {
 
 	mu   sync.Mutex
 	open map[string]net.Listener
+	// leaving close the ports of control planes that other hosts have taken over.
+	leaving map[string]*time.Timer
 }
 
 func newPodListeners(ctx context.Context, opts Options, r *router) *podListeners {
-	p := &podListeners{ctx: ctx, ip: opts.PodAddress, ports: opts.PodPorts, router: r, log: opts.Log, open: map[string]net.Listener{}}
+	p := &podListeners{
+		ctx: ctx, ip: opts.PodAddress, ports: opts.PodPorts, router: r, log: opts.Log,
+		open: map[string]net.Listener{}, leaving: map[string]*time.Timer{},
+	}
 	if onDisk, ok := opts.Keys.(directories); ok {
 		p.records = onDisk
 	}
@@ -48,13 +58,14 @@ func (p *podListeners) listen(name string) (net.Addr, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if listener := p.open[name]; listener != nil {
+		delete(p.leaving, name)
 		return listener.Addr(), nil
 	}
 	if listener := p.lockedReopen(name); listener != nil {
 		return listener.Addr(), nil
 	}
 	listener, err := p.ports.listen(p.ip)
-	if errors.Is(err, ErrNoPodPort) && p.lockedCloseSleeper() {
+	if errors.Is(err, ErrNoPodPort) && p.lockedCloseOther() {
 		listener, err = p.ports.listen(p.ip)
 	}
 	if err != nil {
@@ -67,13 +78,16 @@ func (p *podListeners) listen(name string) (net.Addr, error) {
 	return listener.Addr(), nil
 }
 
-// lockedCloseSleeper closes the port of a control plane that sleeps, because one
-// that is to run has none. It reports false if there is none to close.
-func (p *podListeners) lockedCloseSleeper() bool {
-	for name, listener := range p.open {
+// lockedCloseOther closes the port of a control plane that has left or sleeps,
+// because one that is to run has none. It reports false if there is none to close.
+func (p *podListeners) lockedCloseOther() bool {
+	for name := range p.leaving {
+		p.lockedClose(name)
+		return true
+	}
+	for name := range p.open {
 		if server := serverName(name); p.router.find(server) == nil && p.router.sleepers.sleeps(server) {
-			_ = listener.Close()
-			delete(p.open, name)
+			p.lockedClose(name)
 			return true
 		}
 	}
@@ -85,6 +99,7 @@ func (p *podListeners) lockedCloseSleeper() bool {
 func (p *podListeners) reopen(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	delete(p.leaving, name)
 	if p.ip != nil && p.open[name] == nil {
 		p.lockedReopen(name)
 	}
@@ -147,10 +162,41 @@ func (p *podListeners) lockedServe(name string, listener net.Listener) {
 func (p *podListeners) close(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.lockedClose(name)
+}
+
+func (p *podListeners) lockedClose(name string) {
 	if listener := p.open[name]; listener != nil {
 		_ = listener.Close()
 		delete(p.open, name)
+		delete(p.leaving, name)
 	}
+}
+
+// leave closes the port of a control plane that another host has taken over when
+// pods know the new address. Until then, connections are passed on.
+func (p *podListeners) leave(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open[name] == nil {
+		return
+	}
+	var timer *time.Timer
+	timer = time.AfterFunc(podLinger, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.leaving[name] == timer { // it has not come back
+			p.lockedClose(name)
+		}
+	})
+	p.leaving[name] = timer
+}
+
+// left returns how many ports of control planes that have left are open.
+func (p *podListeners) left() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.leaving)
 }
 
 // stop closes all ports, after the end of the context.
@@ -160,6 +206,10 @@ func (p *podListeners) stop() {
 		_ = listener.Close()
 	}
 	clear(p.open)
+	for _, timer := range p.leaving {
+		timer.Stop()
+	}
+	clear(p.leaving)
 	p.mu.Unlock()
 	p.accepting.Wait()
 }

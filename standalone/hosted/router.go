@@ -183,7 +183,8 @@ func acceptFrom(ctx context.Context, listener net.Listener, accepted func(net.Co
 }
 
 // deliver passes a connection to a control plane, which the port of the
-// connection identifies, or to the activator if it sleeps.
+// connection identifies, to the activator if it sleeps, or to the host that has
+// taken it over.
 func (r *router) deliver(ctx context.Context, serverName string, conn net.Conn) {
 	if r.sleepers.sleeps(serverName) {
 		r.work.Go(func() { r.activator.admit(ctx, serverName, conn, r.hellos.Add(conn)) })
@@ -193,7 +194,11 @@ func (r *router) deliver(ctx context.Context, serverName string, conn net.Conn) 
 		in.offer(conn)
 		return
 	}
-	_ = conn.Close()
+	if r.elsewhere == nil {
+		_ = conn.Close()
+		return
+	}
+	r.work.Go(func() { r.passOnFromPod(ctx, serverName, conn) })
 }
 
 func (r *router) route(ctx context.Context, conn net.Conn, passOn bool) {

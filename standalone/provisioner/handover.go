@@ -55,7 +55,7 @@ func takeBack(of *plane) {
 }
 
 // HandedOver returns how many control planes that were handed over have not
-// stopped.
+// stopped, or have pods that may not know of it.
 func (h *Hosted) HandedOver() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -65,5 +65,5 @@ func (h *Hosted) HandedOver() int {
 			count++
 		}
 	}
-	return count
+	return count + h.host.Left()
 }

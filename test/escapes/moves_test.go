@@ -3,6 +3,7 @@ package escapes
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -123,5 +125,60 @@ var _ = Describe("Moves to another store", Ordered, func() {
 		othersGetOn(ctx)
 		_, err := one.CoreV1().ConfigMaps(metav1.NamespaceDefault).Get(ctx, "kept", metav1.GetOptions{})
 		Expect(err).NotTo(HaveOccurred())
+	}, SpecTimeout(12*later))
+
+	attack("watches and requests that do not end, while the control plane is to stop", "idea: a drain that waits for its clients", func(ctx SpecContext) {
+		const number = 500
+		sender, err := rest.HTTPClientFor(mallory.Config)
+		Expect(err).NotTo(HaveOccurred())
+		now, err := ofMallory.CoreV1().ConfigMaps(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{Limit: 1})
+		Expect(err).NotTo(HaveOccurred())
+		// From now on, since few at a time are sent the objects that exist.
+		watched := mallory.Config.Host + "/api/v1/configmaps?watch=true&resourceVersion=" + now.ResourceVersion
+		hanging, stop := context.WithCancel(ctx)
+		var work sync.WaitGroup
+		DeferCleanup(func() {
+			stop()
+			work.Wait()
+		})
+		var open atomic.Int64
+		for range number {
+			work.Go(func() {
+				sent, _ := http.NewRequestWithContext(hanging, http.MethodGet, watched, nil) // the URL is valid
+				response, err := sender.Do(sent)
+				if err != nil {
+					return
+				}
+				defer response.Body.Close()
+				if response.StatusCode == http.StatusOK {
+					open.Add(1)
+				}
+				<-hanging.Done() // it reads nothing
+			})
+		}
+		Eventually(open.Load).WithTimeout(later).Should(BeNumerically(">", number/4))
+		begun := time.Now()
+		othersGetOn(ctx)
+		Expect(time.Since(begun)).To(BeNumerically("<", 2*later))
+	}, SpecTimeout(12*later))
+
+	attack("objects whose names look like keys of others, which are copied", "review: keys of the store end with what a tenant calls its objects", func(ctx SpecContext) {
+		names := []string{
+			"system:" + alice.Plane.Namespace, alice.Plane.Namespace + "0", "..." + alice.Plane.Namespace, "a b\u202e", "sealed:moves", strings.Repeat("n", 1000),
+		}
+		for _, name := range names {
+			_, err := ofMallory.RbacV1().ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+			Expect(err).NotTo(HaveOccurred(), name)
+		}
+		before, err := ofAlice.RbacV1().ClusterRoles().List(ctx, metav1.ListOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		othersGetOn(ctx)
+		after, err := ofAlice.RbacV1().ClusterRoles().List(ctx, metav1.ListOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(after.Items).To(HaveLen(len(before.Items)))
+		for _, name := range names {
+			_, err := ofMallory.RbacV1().ClusterRoles().Get(ctx, name, metav1.GetOptions{})
+			Expect(err).NotTo(HaveOccurred(), name)
+		}
 	}, SpecTimeout(12*later))
 })

@@ -3,7 +3,10 @@ package integration
 import (
 	"context"
 	"errors"
+	"net"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -13,7 +16,9 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -31,11 +36,40 @@ func haveHealth(reason string) gomegatypes.GomegaMatcher {
 	)))
 }
 
+// inPod returns a client that connects as pods do: to the address of the control
+// plane for pods, of which it learns after a while, without a server name.
+func inPod(ctx context.Context, super *kit.Site, of *kit.SiteTenant) kubernetes.Interface {
+	GinkgoHelper()
+	const behind = 2 * time.Second
+	var known atomic.Pointer[string]
+	learn := func() {
+		plane := &tenancyv1alpha1.HostedControlPlane{}
+		if super.Client.Get(ctx, client.ObjectKeyFromObject(of.Plane), plane) == nil {
+			known.Store(new(strings.TrimPrefix(plane.Status.PodEndpoint, "https://")))
+		}
+	}
+	learn()
+	learning, stop := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	work.Go(func() { wait.UntilWithContext(learning, func(context.Context) { learn() }, behind) })
+	DeferCleanup(func() {
+		stop()
+		work.Wait()
+	})
+	config := rest.CopyConfig(of.Config)
+	config.Host, config.ServerName = "https://kubernetes.default.svc", ""
+	config.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, *known.Load())
+	}
+	return must(kubernetes.NewForConfig(config))
+}
+
 var _ = Describe("Hosts of an installation", Ordered, func() {
 	const later = 6 * kit.Soon
 	var (
 		super    *kit.Site
 		replicas = map[string]*kit.HostReplica{}
+		made     *kit.SiteTenant
 		red      *tenancyv1alpha1.VirtualCluster
 		plane    *tenancyv1alpha1.HostedControlPlane
 		tenants  kubernetes.Interface
@@ -43,7 +77,7 @@ var _ = Describe("Hosts of an installation", Ordered, func() {
 
 	start := func(ctx context.Context, name string) {
 		GinkgoHelper()
-		replicas[name] = super.StartReplica(ctx, name)
+		replicas[name] = super.StartReplica(ctx, name, "--pod-address="+kit.MachineAddress())
 	}
 	// leave takes a replica out of the service, as the super cluster does with a
 	// pod that is deleted.
@@ -65,7 +99,7 @@ var _ = Describe("Hosts of an installation", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
 		super = kit.StartSite(ctx)
 		start(ctx, "host-a")
-		made := super.NewTenant(ctx)
+		made = super.NewTenant(ctx)
 		red, plane = made.VC, made.Plane
 		made.Config.Timeout = kit.Soon
 		tenants = must(kubernetes.NewForConfig(made.Config))
@@ -101,9 +135,10 @@ var _ = Describe("Hosts of an installation", Ordered, func() {
 		}
 	})
 
-	It("hand it over, while a client that lists ten times a second sees no failure", func(ctx SpecContext) {
-		listing := kit.StartLister(ctx, tenants)
+	It("hand it over, while a client and a pod that list ten times a second see no failure", func(ctx SpecContext) {
+		listing, ofPod := kit.StartLister(ctx, tenants), kit.StartLister(ctx, inPod(ctx, super, made))
 		DeferCleanup(listing.Stop)
+		DeferCleanup(ofPod.Stop)
 		start(ctx, "host-b")
 		start(ctx, "host-c")
 		for range 3 {
@@ -118,8 +153,12 @@ var _ = Describe("Hosts of an installation", Ordered, func() {
 			start(ctx, from+"-again")
 		}
 		listing.Stop()
-		AddReportEntry("hand-over: lists, longest gap", []any{listing.Lists(), listing.Gap().String()})
+		ofPod.Stop()
+		AddReportEntry("hand-over: lists, longest gap, also of the pod", []any{
+			listing.Lists(), listing.Gap().String(), ofPod.Lists(), ofPod.Gap().String(),
+		})
 		Expect(listing.Failures()).To(BeEmpty())
+		Expect(ofPod.Failures()).To(BeEmpty())
 	}, SpecTimeout(4*later))
 
 	It("serve it again when the replica that serves it is killed", func(ctx SpecContext) {

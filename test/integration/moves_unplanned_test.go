@@ -13,6 +13,7 @@ import (
 	"github.com/onsi/gomega/gexec"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -66,6 +67,27 @@ var _ = Describe("A move to another store that does not go as planned", Ordered,
 		listing.Stop()
 		Expect(listing.Failures()).To(BeEmpty())
 		second.Signal(syscall.SIGCONT)
+	}, SpecTimeout(8*moveTime))
+
+	It("is refused by a store without the room for it, before the control plane is stopped", func(ctx SpecContext) {
+		const number, size = 60, 500 << 10 // the copy is estimated to need twice that
+		large := corev1.ConfigMap{Data: map[string]string{"data": strings.Repeat("x", size)}}
+		for i := range number {
+			large.ObjectMeta = metav1.ObjectMeta{Name: fmt.Sprintf("large-%d", i)}
+			_, err := red.client.CoreV1().ConfigMaps("kube-public").Create(ctx, &large, metav1.CreateOptions{})
+			Expect(err).NotTo(HaveOccurred())
+		}
+		super.AddStore(ctx, "limited")
+		kit.Edit(ctx, super.Client, &tenancyv1alpha1.ControlPlaneStore{ObjectMeta: metav1.ObjectMeta{Name: "limited"}},
+			func(s *tenancyv1alpha1.ControlPlaneStore) { s.Spec.Capacity.Storage = new(resource.MustParse("64Mi")) })
+		undisturbed(ctx, func() {
+			red.ask(ctx, "limited")
+			Eventually(func() string { return red.message(ctx, tenancyv1alpha1.ReasonStoreFull) }).WithTimeout(moveTime).Should(
+				MatchRegexp(`ControlPlaneStore limited has no room: it takes \d+ MiB more, and the move needs \d+ MiB`))
+			Expect(kit.Get(ctx, super.Client, red.plane)).To(Succeed())
+			Expect(red.plane.Status.Attempt).To(BeZero(), "it was not stopped")
+		})
+		Expect(red.client.CoreV1().ConfigMaps("kube-public").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})).To(Succeed())
 	}, SpecTimeout(8*moveTime))
 
 	It("ends when the store is full, although it should have room", func(ctx SpecContext) {
