@@ -77,9 +77,7 @@ var _ = Describe("A move to another store that does not go as planned", Ordered,
 			_, err := red.client.CoreV1().ConfigMaps("kube-public").Create(ctx, &large, metav1.CreateOptions{})
 			Expect(err).NotTo(HaveOccurred())
 		}
-		super.AddStore(ctx, "limited")
-		kit.Edit(ctx, super.Client, &tenancyv1alpha1.ControlPlaneStore{ObjectMeta: metav1.ObjectMeta{Name: "limited"}},
-			func(s *tenancyv1alpha1.ControlPlaneStore) { s.Spec.Capacity.Storage = new(resource.MustParse("64Mi")) })
+		super.AddLimitedStore(ctx, "limited", resource.MustParse("64Mi"))
 		undisturbed(ctx, func() {
 			red.ask(ctx, "limited")
 			Eventually(func() string { return red.message(ctx, tenancyv1alpha1.ReasonStoreFull) }).WithTimeout(moveTime).Should(

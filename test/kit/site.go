@@ -16,6 +16,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gexec"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
@@ -135,12 +136,24 @@ func (s *Site) etcdArguments(ctx context.Context, dir, address string) []string 
 // waits until vc-host is connected to it.
 func (s *Site) AddStore(ctx context.Context, name string, flags ...string) *gexec.Session {
 	GinkgoHelper()
+	return s.addStore(ctx, name, nil, flags...)
+}
+
+// AddLimitedStore adds one that is said to have a capacity.
+func (s *Site) AddLimitedStore(ctx context.Context, name string, capacity resource.Quantity) {
+	GinkgoHelper()
+	s.addStore(ctx, name, &capacity)
+}
+
+func (s *Site) addStore(ctx context.Context, name string, capacity *resource.Quantity, flags ...string) *gexec.Session {
+	GinkgoHelper()
 	address := FreeAddress(ctx)
 	session := s.start("etcd-"+name, os.Getenv(etcdBinary), append(s.etcdArguments(ctx, "store-"+name, address), flags...)...)
 	store := &tenancyv1alpha1.ControlPlaneStore{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       tenancyv1alpha1.ControlPlaneStoreSpec{Endpoints: []string{"https://" + address}, CredentialsSecret: "vc-store-client"},
 	}
+	store.Spec.Capacity.Storage = capacity
 	Create(ctx, s.Client, store)
 	Eventually(Read(ctx, s.Client, store)).WithTimeout(6 * Soon).Should(HaveField("Status.Conditions", ContainElement(
 		HaveField("Status", metav1.ConditionTrue))))
