@@ -40,7 +40,7 @@ func connectStore(ctx context.Context, remote RemoteStore, log logr.Logger) (*st
 	s := &store{ledger: quota.NewLedger(keyspace.Root, bytes/percent*capacityPercent), floors: transfer.NewFloors()}
 	s.clients = clientv3.Config{
 		Endpoints: remote.Endpoints, TLS: remote.TLS, DialTimeout: etcdStartTimeout, Logger: zap.NewNop(),
-		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(quota.GuardClient(s.ledger))},
+		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(explainStopping, quota.GuardClient(s.ledger))},
 	}
 	var err error
 	if s.client, err = s.connect(); err != nil {
