@@ -2,9 +2,13 @@ package escapes
 
 import (
 	"context"
+	"net/http"
+	"sync"
+	"sync/atomic"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/test/kit"
@@ -24,4 +28,34 @@ func shouldBeRejected(ctx context.Context, t *local.Tenant, obj client.Object, w
 	Eventually(kit.Rejections(ctx, t, obj)).Should(ContainElement(ContainSubstring(why)))
 	Expect(kit.Rejections(ctx, t, obj)()).NotTo(ContainElement(ContainSubstring(t.Key())))
 	kit.ShouldStayAbsent(ctx, super.Client, kit.SuperOf(t, obj))
+}
+
+// unreadWatches opens watches of a path, and reads nothing of them. It returns a
+// function that returns how many are open; they end with the spec.
+func unreadWatches(ctx context.Context, config *rest.Config, path string, number int) func() int64 {
+	GinkgoHelper()
+	sender, err := rest.HTTPClientFor(config)
+	Expect(err).NotTo(HaveOccurred())
+	hanging, stop := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	DeferCleanup(func() {
+		stop()
+		work.Wait()
+	})
+	var open atomic.Int64
+	for range number {
+		work.Go(func() {
+			sent, _ := http.NewRequestWithContext(hanging, http.MethodGet, config.Host+path, nil) // the URL is valid
+			response, err := sender.Do(sent)
+			if err != nil {
+				return
+			}
+			defer response.Body.Close()
+			if response.StatusCode == http.StatusOK {
+				open.Add(1)
+			}
+			<-hanging.Done()
+		})
+	}
+	return open.Load
 }

@@ -3,7 +3,6 @@ package escapes
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -129,34 +128,11 @@ var _ = Describe("Moves to another store", Ordered, func() {
 
 	attack("watches and requests that do not end, while the control plane is to stop", "idea: a drain that waits for its clients", func(ctx SpecContext) {
 		const number = 500
-		sender, err := rest.HTTPClientFor(mallory.Config)
-		Expect(err).NotTo(HaveOccurred())
 		now, err := ofMallory.CoreV1().ConfigMaps(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{Limit: 1})
 		Expect(err).NotTo(HaveOccurred())
 		// From now on, since few at a time are sent the objects that exist.
-		watched := mallory.Config.Host + "/api/v1/configmaps?watch=true&resourceVersion=" + now.ResourceVersion
-		hanging, stop := context.WithCancel(ctx)
-		var work sync.WaitGroup
-		DeferCleanup(func() {
-			stop()
-			work.Wait()
-		})
-		var open atomic.Int64
-		for range number {
-			work.Go(func() {
-				sent, _ := http.NewRequestWithContext(hanging, http.MethodGet, watched, nil) // the URL is valid
-				response, err := sender.Do(sent)
-				if err != nil {
-					return
-				}
-				defer response.Body.Close()
-				if response.StatusCode == http.StatusOK {
-					open.Add(1)
-				}
-				<-hanging.Done() // it reads nothing
-			})
-		}
-		Eventually(open.Load).WithTimeout(later).Should(BeNumerically(">", number/4))
+		open := unreadWatches(ctx, mallory.Config, "/api/v1/configmaps?watch=true&resourceVersion="+now.ResourceVersion, number)
+		Eventually(open).WithTimeout(later).Should(BeNumerically(">", number/4))
 		begun := time.Now()
 		othersGetOn(ctx)
 		Expect(time.Since(begun)).To(BeNumerically("<", 2*later))

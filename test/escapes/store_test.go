@@ -78,6 +78,40 @@ var _ = Describe("The memory of a store and of vc-host", func() {
 			Expect(listing.Failures()).To(BeEmpty())
 			AddReportEntry("peak memory in MiB, of the store before and now, and of vc-host", fmt.Sprint(before>>20, " ", store()>>20, " ", host()>>20))
 		}, SpecTimeout(20*kit.Soon))
+
+	attack("watches by the hundreds whose clients read nothing, while large objects change", "review: the client of etcd keeps changes without a limit",
+		func(ctx SpecContext) {
+			const watches, changes, size, most = 100, 200, 100 << 10, 1 << 30
+			site := kit.StartSite(ctx)
+			replica := site.StartReplica(ctx, "host-a")
+			mallory, alice := site.NewTenant(ctx), site.NewTenant(ctx)
+			of, err := kubernetes.NewForConfig(mallory.Config)
+			Expect(err).NotTo(HaveOccurred())
+			objects := of.CoreV1().ConfigMaps(metav1.NamespaceDefault)
+			large, err := objects.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "large"}}, metav1.CreateOptions{})
+			Expect(err).NotTo(HaveOccurred())
+			host := peak(replica.Command.Process.Pid)
+			before := host()
+			open := unreadWatches(ctx, mallory.Config, "/api/v1/configmaps?watch=1&resourceVersion="+large.ResourceVersion, watches)
+			Eventually(open).WithTimeout(4 * kit.Soon).Should(BeEquivalentTo(watches))
+
+			others, err := kubernetes.NewForConfig(alice.Config)
+			Expect(err).NotTo(HaveOccurred())
+			listing := kit.StartLister(ctx, others)
+			DeferCleanup(listing.Stop)
+			large.ResourceVersion = "" // whatever it is
+			for i := range changes {
+				large.Data = map[string]string{"data": strings.Repeat(strconv.Itoa(i%10), size)}
+				Eventually(func() error { // at its pace
+					_, err := objects.Update(ctx, large, metav1.UpdateOptions{})
+					return err
+				}).WithTimeout(4 * kit.Soon).Should(Succeed())
+			}
+			listing.Stop()
+			Expect(host()).To(BeNumerically("<", most), "before: %d", before)
+			Expect(listing.Failures()).To(BeEmpty())
+			AddReportEntry("peak memory of vc-host in MiB, before and now", fmt.Sprint(before>>20, " ", host()>>20))
+		}, SpecTimeout(20*kit.Soon))
 })
 
 // peak returns a function that returns the largest memory that a process has had.

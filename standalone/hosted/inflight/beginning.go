@@ -114,10 +114,11 @@ func (d *draining) Flush() {
 
 // Bound bounds what the watches of a client of etcd read to send the objects that
 // exist: in pages, of which etcd has few in memory. An apiserver without a watch
-// cache reads them for each watch, and all at once.
+// cache reads them for each watch, and all at once. It also bounds the changes that
+// clients of watches have not read.
 func Bound(client *clientv3.Client) {
 	client.KV = pagedKV{client.KV}
-	client.Watcher = begunWatcher{client.Watcher}
+	client.Watcher = watcher{client.Watcher}
 }
 
 type pagedKV struct{ clientv3.KV }
@@ -141,12 +142,16 @@ func (k pagedKV) Get(ctx context.Context, key string, opts ...clientv3.OpOption)
 	return response, err
 }
 
-type begunWatcher struct{ clientv3.Watcher }
+type watcher struct{ clientv3.Watcher }
 
 // Watch implements clientv3.Watcher. It is called when all records are read.
-func (w begunWatcher) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan {
+func (w watcher) Watch(ctx context.Context, key string, opts ...clientv3.OpOption) clientv3.WatchChan {
 	if b, begins := ctx.Value(beginningKey{}).(*beginning); begins {
 		b.list()
 	}
-	return w.Watcher.Watch(ctx, key, opts...)
+	changes := w.Watcher.Watch(ctx, key, opts...)
+	if f, follows := ctx.Value(followingKey{}).(*following); follows {
+		return f.follow(ctx, changes)
+	}
+	return changes
 }

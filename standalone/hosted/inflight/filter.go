@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -75,7 +76,7 @@ func (f Filter) Wrap(handler http.Handler) http.Handler {
 		}
 		defer g.release()
 		if longRunning {
-			f.serveWatch(handler, w, r, g)
+			f.serveLongRunning(handler, w, r, info, g)
 			return
 		}
 		serve(handler, w, r, g)
@@ -100,29 +101,72 @@ func serve(handler http.Handler, w http.ResponseWriter, r *http.Request, g *gran
 	handler.ServeHTTP(w, r)
 }
 
-// serveWatch serves a long-running request, which needs memory only until it
-// has sent the objects that exist.
-func (f Filter) serveWatch(handler http.Handler, w http.ResponseWriter, r *http.Request, g *grant) {
-	if g.held == 0 {
+// serveLongRunning serves a long-running request. Of these, watches need memory:
+// until they have sent the objects that exist, and for what their clients do not
+// read.
+func (f Filter) serveLongRunning(handler http.Handler, w http.ResponseWriter, r *http.Request, info *apirequest.RequestInfo, g *grant) {
+	switch {
+	case !f.Cached && info.Verb == "watch":
+		serveWatch(handler, w, r, g)
+	case g.held == 0:
 		handler.ServeHTTP(w, r)
-		return
-	}
-	if f.Cached { // the cache signals the end
+	default: // the cache signals the end
 		timer := time.AfterFunc(initialPatience, g.releaseMemory)
 		defer timer.Stop()
 		handler.ServeHTTP(w, r.WithContext(flowcontrol.WithInitializationSignal(r.Context(), initialized(g.releaseMemory))))
-		return
 	}
-	b := &beginning{grant: g}
-	ctx, cancel := context.WithCancel(context.WithValue(r.Context(), beginningKey{}, b))
+}
+
+// serveWatch serves a watch without a watch cache.
+func serveWatch(handler http.Handler, w http.ResponseWriter, r *http.Request, g *grant) {
+	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	timer := time.AfterFunc(readPatience, func() {
-		if !b.isOver() {
-			cancel() // its client does not read it
-		}
-	})
-	defer timer.Stop()
-	handler.ServeHTTP(b.wrap(w), r.WithContext(ctx))
+	end := newEnding(w, cancel)
+	defer end.served()
+	f := newFollowing(g, end.end)
+	ctx = context.WithValue(ctx, followingKey{}, f)
+	w = f.wrap(w)
+	if g.held > 0 {
+		b := &beginning{grant: g}
+		ctx = context.WithValue(ctx, beginningKey{}, b)
+		w = b.wrap(w)
+		timer := time.AfterFunc(readPatience, func() {
+			if !b.isOver() {
+				end.end() // its client does not read it
+			}
+		})
+		defer timer.Stop()
+	}
+	handler.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// ending ends a request that may wait for its client to read.
+type ending struct {
+	cancel context.CancelFunc
+
+	mu       sync.Mutex
+	response *http.ResponseController // nil when it is served
+}
+
+func newEnding(w http.ResponseWriter, cancel context.CancelFunc) *ending {
+	return &ending{cancel: cancel, response: http.NewResponseController(w)}
+}
+
+func (e *ending) end() {
+	e.cancel()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.response != nil {
+		_ = e.response.SetWriteDeadline(time.Now())
+	}
+}
+
+// served is called when the request is served: its response is not to be used any
+// more.
+func (e *ending) served() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.response = nil
 }
 
 // initialized is called when a watch has sent the objects that exist.

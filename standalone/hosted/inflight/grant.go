@@ -7,6 +7,8 @@ type grant struct {
 	// held counts for the tenant, shared for the host.
 	held, shared int64
 	large        bool
+	// over says that the request has ended.
+	over bool
 }
 
 func (t *Tenant) lockedGrant(d demand) *grant {
@@ -31,6 +33,7 @@ func (g *grant) release() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	g.tenant.running[g.kind]--
+	g.over = true
 	g.lockedReleaseMemory()
 }
 
@@ -57,6 +60,20 @@ func (g *grant) lockedReleaseMemory() {
 	t.host.lockedWake(t, all)
 }
 
+// shrink takes back what grow has added, unless it was released.
+func (g *grant) shrink(bytes int64) {
+	t := g.tenant
+	t.host.mu.Lock()
+	defer t.host.mu.Unlock()
+	bytes = min(bytes, g.held) // the rest was released
+	t.held -= bytes
+	g.held -= bytes
+	if g.large {
+		t.large -= bytes
+	}
+	t.host.lockedWake(t, false)
+}
+
 // grow adds to the memory of a request that turns out to need more, and reports
 // whether there is as much. It does not wait: the request has memory already,
 // and others that wait have less.
@@ -65,6 +82,8 @@ func (g *grant) grow(bytes int64) bool {
 	t.host.mu.Lock()
 	defer t.host.mu.Unlock()
 	switch {
+	case g.over:
+		return false
 	case t.isPlatform():
 	case t.held+bytes > tenantBudget, bytes > smallRequest && t.host.held+bytes > t.host.capacity:
 		return false
