@@ -77,7 +77,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.index.Remove(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
-	tenant, err := tenants.New(vc.Status.ClusterNamespace, gatewayaccess.Read(secret.Data), isDown(vc))
+	tenant, err := tenants.New(vc.Status.ClusterNamespace, accessOf(vc, secret), isDown(vc))
 	if err != nil {
 		r.index.Remove(req.NamespacedName)
 		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("read Secret %s: %w", client.ObjectKeyFromObject(secret), err))
@@ -131,6 +131,16 @@ func (r *reconciler) secretOf(ctx context.Context, vc *tenancyv1alpha1.VirtualCl
 		return nil, nil
 	}
 	return secret, nil
+}
+
+// accessOf returns what the gateway needs of a control plane. One that sleeps
+// still has the documents of an issuer that was removed from the spec.
+func accessOf(vc *tenancyv1alpha1.VirtualCluster, secret *corev1.Secret) gatewayaccess.Access {
+	access := gatewayaccess.Read(secret.Data)
+	if vc.Spec.ControlPlane == nil || vc.Spec.ControlPlane.ServiceAccountIssuer == "" {
+		return access.WithoutIssuer()
+	}
+	return access
 }
 
 // isDown reports whether no request can reach the control plane. One that sleeps

@@ -72,6 +72,10 @@ func (h *Handler) serve(w *recorder, r *http.Request, c *call) {
 		reject(w, r, statusOf(refusal))
 		return
 	}
+	if found, ok := h.publicDocument(r.Method, asked); ok {
+		h.servePublic(w, r, c, found)
+		return
+	}
 	caller, err := h.identify(r, asked, c.began)
 	if err != nil {
 		reject(w, r, err)

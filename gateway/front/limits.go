@@ -105,6 +105,11 @@ func callerOf(r *http.Request, tenant string, caller identity.Caller) string {
 		sum := sha256.Sum256([]byte(token))
 		return tenant + "/token/" + string(sum[:])
 	}
+	return addressOf(r, tenant)
+}
+
+// addressOf returns what distinguishes a client without credentials.
+func addressOf(r *http.Request, tenant string) string {
 	address, _, _ := net.SplitHostPort(r.RemoteAddr)
 	return tenant + "/address/" + address
 }

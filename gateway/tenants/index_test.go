@@ -82,6 +82,12 @@ func TestIndex(t *testing.T) {
 	if i.ByKey("red-key").Way != way {
 		t.Error("a change of the state closes connections")
 	}
+	withIssuer := ofRed
+	withIssuer.KeySet = []byte("{}")
+	i.Set(red, tenant(t, "red-key", withIssuer))
+	if now := i.ByKey("red-key"); now.Way != way || string(now.KeySet()) != "{}" {
+		t.Error("documents of an issuer close connections, or are not found")
+	}
 	i.Set(red, tenant(t, "red-key", access(t, "red.vc.internal")))
 	if i.ByAuthority(authorityID(t, ofRed)) != nil || i.ByKey("red-key").Way == way {
 		t.Error("credentials that were replaced are still recognized")

@@ -30,6 +30,10 @@ type Access struct {
 	// user of a request with this certificate from its headers. Without them,
 	// the gateway forwards no client certificates.
 	Certificate, Key []byte
+	// OpenIDConfiguration and KeySet are the documents of the issuer of its service
+	// account tokens, in JSON, which the gateway serves to everyone; empty if the
+	// issuer is not public.
+	OpenIDConfiguration, KeySet []byte
 }
 
 // The keys of a Secret with an Access.
@@ -41,6 +45,8 @@ const (
 	tokenKeysKey   = "sa.pub"
 	certificateKey = "tls.crt"
 	keyKey         = "tls.key"
+	openIDKey      = "openid-configuration"
+	keySetKey      = "jwks"
 )
 
 // Data returns the access as the data of a Secret, without what is empty.
@@ -48,6 +54,7 @@ func (a Access) Data() map[string][]byte {
 	data := map[string][]byte{
 		serverKey: []byte(a.Server), serverNameKey: []byte(a.ServerName), caKey: a.CA,
 		clientCAKey: a.ClientCA, tokenKeysKey: a.TokenKeys, certificateKey: a.Certificate, keyKey: a.Key,
+		openIDKey: a.OpenIDConfiguration, keySetKey: a.KeySet,
 	}
 	maps.DeleteFunc(data, func(_ string, value []byte) bool { return len(value) == 0 })
 	return data
@@ -58,7 +65,14 @@ func Read(data map[string][]byte) Access {
 	return Access{
 		Server: string(data[serverKey]), ServerName: string(data[serverNameKey]), CA: data[caKey],
 		ClientCA: data[clientCAKey], TokenKeys: data[tokenKeysKey], Certificate: data[certificateKey], Key: data[keyKey],
+		OpenIDConfiguration: data[openIDKey], KeySet: data[keySetKey],
 	}
+}
+
+// WithoutIssuer returns the access without the documents of a public issuer.
+func (a Access) WithoutIssuer() Access {
+	a.OpenIDConfiguration, a.KeySet = nil, nil
+	return a
 }
 
 // Equal reports whether two are the same.
@@ -67,6 +81,6 @@ func (a Access) Equal(b Access) bool { return maps.EqualFunc(a.Data(), b.Data(),
 // Keys returns the keys of a Secret with an Access, sorted.
 func Keys() []string {
 	return slices.Sorted(slices.Values([]string{
-		serverKey, serverNameKey, caKey, clientCAKey, tokenKeysKey, certificateKey, keyKey,
+		serverKey, serverNameKey, caKey, clientCAKey, tokenKeysKey, certificateKey, keyKey, openIDKey, keySetKey,
 	}))
 }

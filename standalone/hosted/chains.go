@@ -235,7 +235,7 @@ func (c *ControlPlane) chainSpec() (chain.Spec, error) {
 		return chain.Spec{}, fmt.Errorf("parse the service CIDR: %w", err)
 	}
 	spec := chain.Spec{
-		Name: c.spec.Name, ClusterDomain: c.spec.ClusterDomain, ServiceCIDR: *services,
+		Name: c.spec.Name, ClusterDomain: c.spec.ClusterDomain, Issuer: c.spec.ServiceAccountIssuer, ServiceCIDR: *services,
 		ClientCA: c.creds.authority.CertPEM, SigningKey: c.creds.signingKey,
 		KubeletCA: c.spec.KubeletCA, KubeletClient: c.creds.kubeletCertKey, KubeletsByHostname: c.spec.SeparateKubeletClientCA,
 		FrontProxyCA: c.creds.frontProxy.CertPEM, FrontProxyClient: c.creds.frontProxyCertKey,

@@ -15,12 +15,15 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/keyutil"
 	componentversion "k8s.io/component-base/version"
 	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/serviceaccount"
 
 	"github.com/virtualcluster/virtualcluster/internal/addresses"
 	"github.com/virtualcluster/virtualcluster/internal/gatewayaccess"
 	"github.com/virtualcluster/virtualcluster/internal/pki"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/controllers"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/inflight"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
@@ -165,8 +168,26 @@ func (c *ControlPlane) ClientCAs() []byte {
 
 // GatewayAccess returns what the gateway, which is inside the super cluster,
 // needs of a control plane that is ready.
-func (c *ControlPlane) GatewayAccess() gatewayaccess.Access {
-	return c.creds.gatewayAccess(c.inside)
+func (c *ControlPlane) GatewayAccess() (gatewayaccess.Access, error) {
+	access := c.creds.gatewayAccess(c.inside)
+	if c.spec.ServiceAccountIssuer == "" {
+		return access, nil
+	}
+	keys, err := keyutil.ParsePublicKeysPEM(access.TokenKeys)
+	if err != nil {
+		return access, fmt.Errorf("read the keys of tokens: %w", err)
+	}
+	public, err := serviceaccount.StaticPublicKeysGetter(keys)
+	if err != nil {
+		return access, fmt.Errorf("publish the keys of tokens: %w", err)
+	}
+	documents, err := chain.OpenID(c.spec.ServiceAccountIssuer, public)
+	if err != nil {
+		return access, fmt.Errorf("describe the issuer of tokens: %w", err)
+	}
+	access.OpenIDConfiguration, _ = documents.GetConfigJSON()
+	access.KeySet, _ = documents.GetKeysetJSON()
+	return access, nil
 }
 
 // AdminKubeconfig returns a self-contained kubeconfig of a cluster admin.

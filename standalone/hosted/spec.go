@@ -12,6 +12,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/internal/addresses"
 	"github.com/virtualcluster/virtualcluster/internal/egress"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/inflight"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
 )
@@ -60,6 +61,10 @@ type Spec struct {
 	// ExtraSANs has additional DNS names and IP addresses for the serving
 	// certificate.
 	ExtraSANs []string
+	// ServiceAccountIssuer is the issuer of service account tokens, whose documents
+	// the gateway serves; empty for one that is not public. Upstream's
+	// kube-apiserver has none.
+	ServiceAccountIssuer string
 	// Diagnostics serves metrics, profiles, flags and the state of components
 	// to authorized users of a Stock control plane. They expose the whole
 	// process, with all its control planes.
@@ -106,6 +111,9 @@ func (s Spec) validate() error {
 	if s.Shared && s.Stock {
 		return fmt.Errorf("control plane %q: upstream's kube-apiserver cannot be shared", s.Name)
 	}
+	if s.Stock && s.ServiceAccountIssuer != "" {
+		return fmt.Errorf("control plane %q: upstream's kube-apiserver has no public issuer of tokens", s.Name)
+	}
 	if !s.Stock && (s.NodeAuthorization || s.Diagnostics) {
 		return fmt.Errorf("control plane %q: only upstream's kube-apiserver has node authorization and diagnostics", s.Name)
 	}
@@ -137,7 +145,7 @@ func (s Spec) serviceIP(index int) (net.IP, error) {
 }
 
 // issuer returns the issuer of the control plane's service account tokens.
-func (s Spec) issuer() string { return "https://kubernetes.default.svc." + s.ClusterDomain }
+func (s Spec) issuer() string { return chain.AudiencePrefix + s.ClusterDomain }
 
 // servingNames returns the names and addresses for the serving certificate. The
 // hosts are those in the URLs of clients.

@@ -102,6 +102,7 @@ type fixedSettings struct {
 	restartedAt string // the annotation's value
 	isolation   tenancyv1alpha1.Isolation
 	daemonSets  bool
+	issuer      string
 }
 
 var (
@@ -184,6 +185,10 @@ func (h *Hosted) ensureAwake(vc *tenancyv1alpha1.VirtualCluster, found *plane) (
 	if found.handedOver {
 		takeBack(found)
 	}
+	gateway, err := found.GatewayAccess()
+	if err != nil {
+		return provisioner.ControlPlane{}, err
+	}
 	return provisioner.ControlPlane{
 		Ready:       true,
 		Endpoint:    found.Endpoint(),
@@ -197,7 +202,7 @@ func (h *Hosted) ensureAwake(vc *tenancyv1alpha1.VirtualCluster, found *plane) (
 		// The kubeconfig's certificate is renewed without an event.
 		RecheckAfter:    recheck,
 		KubeletClientCA: found.ClientCAs(),
-		Gateway:         found.GatewayAccess(),
+		Gateway:         gateway,
 		Limits:          found.reached.report(),
 		Controllers:     found.failing.report(),
 	}, nil
@@ -206,10 +211,14 @@ func (h *Hosted) ensureAwake(vc *tenancyv1alpha1.VirtualCluster, found *plane) (
 // fixedOf returns what the control plane of a VirtualCluster should have from its
 // start on.
 func (h *Hosted) fixedOf(vc *tenancyv1alpha1.VirtualCluster) fixedSettings {
-	return fixedSettings{
+	fixed := fixedSettings{
 		restartedAt: vc.Annotations[names.RestartedAt], isolation: h.isolationOf(vc),
 		daemonSets: vc.Spec.Policy != nil && vc.Spec.Policy.DaemonSets == tenancyv1alpha1.DaemonSetsRun,
 	}
+	if vc.Spec.ControlPlane != nil {
+		fixed.issuer = vc.Spec.ControlPlane.ServiceAccountIssuer
+	}
+	return fixed
 }
 
 // isolationOf returns what the control plane of a VirtualCluster shares.
@@ -233,6 +242,8 @@ func (h *Hosted) start(vc *tenancyv1alpha1.VirtualCluster) (provisioner.ControlP
 		ClusterDomain: vc.Spec.ClusterDomain,
 		Shared:        fixed.isolation == tenancyv1alpha1.IsolationShared,
 		DaemonSets:    fixed.daemonSets,
+
+		ServiceAccountIssuer: fixed.issuer,
 
 		CertificateValidity: time.Duration(vc.Spec.PKIExpireDays) * day,
 		// vn-agent serves many tenants, and each tenant's own authority signs

@@ -49,6 +49,19 @@ type ControlPlaneSpec struct {
 	// +kubebuilder:validation:items:XValidation:rule="!isIP(self) || ip.isCanonical(self) && ip(self).isGlobalUnicast()",message="an IP address in extraSANs must be a unicast address of a network, in its canonical form"
 	// +kubebuilder:validation:items:XValidation:rule="isIP(self) || !(self.split('.').exists(label, label == 'svc') || self.endsWith('.localhost') || self.endsWith('.cluster.local') || self.endsWith('.vc.internal') || self in ['cluster.local', 'vc.internal', 'kubernetes.default'])",message="extraSANs cannot be names of Services, of the machine, or of vc-host"
 	ExtraSANs []string `json:"extraSANs,omitempty"`
+
+	// serviceAccountIssuer is the issuer in the tokens of the tenant's service
+	// accounts: a URL of this tenant at the gateway, such as
+	// https://gw.example.com/tenants/CLUSTERKEY. The gateway serves its discovery
+	// documents to everyone, so that others can verify these tokens. A change
+	// restarts the control plane; tokens with the default issuer stay valid, those
+	// with another one do not. Default: a name that only pods of the tenant resolve,
+	// and no public documents.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:Pattern=`^https://[^/?#@%\s]+(/[A-Za-z0-9._~-]+)*$`
+	// +kubebuilder:validation:XValidation:rule="isURL(self)",message="serviceAccountIssuer must be a URL such as https://gw.example.com/tenants/CLUSTERKEY"
+	ServiceAccountIssuer string `json:"serviceAccountIssuer,omitempty"`
 }
 
 // Isolation names what the apiserver of a hosted control plane shares with

@@ -41,7 +41,7 @@ func (c *Chain) newAuthenticator(t *Tenant) (authenticator.Request, error) {
 		return nil, err
 	}
 	config.APIAudiences = t.spec.audiences()
-	config.ServiceAccountIssuers = []string{t.spec.issuer()}
+	config.ServiceAccountIssuers = t.spec.issuers()
 	config.ServiceAccountPublicKeysGetter = of.keys
 	config.ServiceAccountTokenGetter = boundObjects{t.client.CoreV1()}
 	config.SecretsWriter = t.client.CoreV1()

@@ -52,7 +52,7 @@ func newClusters(t testing.TB) (red, blue *cluster, all *clientv3.Client) {
 	return newCluster(t, c, "red"), newCluster(t, c, "blue"), all
 }
 
-func newCluster(t testing.TB, of *chain.Chain, name string) *cluster {
+func newCluster(t testing.TB, of *chain.Chain, name string, change ...func(*chain.Spec)) *cluster {
 	t.Helper()
 	g := NewWithT(t)
 	c := &cluster{name: name, ca: newAuthority(t, "kubernetes"), proxy: newAuthority(t, "front-proxy")}
@@ -62,6 +62,9 @@ func newCluster(t testing.TB, of *chain.Chain, name string) *cluster {
 	spec := specOf(t, name)
 	spec.ClusterDomain, spec.SigningKey = domain, c.key
 	spec.ClientCA, spec.FrontProxyCA = c.ca.CertPEM, c.proxy.CertPEM
+	for _, each := range change {
+		each(&spec)
+	}
 	c.tenant, err = of.Add(spec)
 	g.Expect(err).NotTo(HaveOccurred())
 	c.admin, err = kubernetes.NewForConfig(c.tenant.Config())

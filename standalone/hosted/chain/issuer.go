@@ -1,10 +1,12 @@
 package chain
 
 import (
+	"cmp"
 	"context"
 	"crypto"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/emicklei/go-restful/v3"
 	"gopkg.in/go-jose/go-jose.v2/jwt"
@@ -14,11 +16,22 @@ import (
 	"k8s.io/kubernetes/pkg/serviceaccount"
 )
 
-// issuer returns the issuer of the tenant's service account tokens.
-func (s Spec) issuer() string { return "https://kubernetes.default.svc." + s.ClusterDomain }
+// AudiencePrefix begins the audience of tokens for an apiserver. The domain of
+// the cluster follows.
+const AudiencePrefix = "https://kubernetes.default.svc."
 
-// audiences returns the audiences of tokens for the apiserver of the tenant.
-func (s Spec) audiences() authenticator.Audiences { return authenticator.Audiences{s.issuer()} }
+// audience returns the audience of tokens for the apiserver of the tenant, which
+// does not depend on their issuer.
+func (s Spec) audience() string { return AudiencePrefix + s.ClusterDomain }
+
+func (s Spec) audiences() authenticator.Audiences { return authenticator.Audiences{s.audience()} }
+
+// issuer returns the issuer of the tenant's service account tokens.
+func (s Spec) issuer() string { return cmp.Or(s.Issuer, s.audience()) }
+
+// issuers returns those of tokens that are valid: the default one of tokens from
+// before a change, too.
+func (s Spec) issuers() []string { return slices.Compact([]string{s.issuer(), s.audience()}) }
 
 // issuer signs the service account tokens of a tenant, and verifies them.
 type issuer struct {
@@ -71,14 +84,19 @@ func newOpenID(t *Tenant) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	url := t.spec.issuer()
-	documents, err := serviceaccount.NewOpenIDMetadataProvider(url, url+serviceaccount.JWKSPath, "", of.keys)
+	documents, err := OpenID(t.spec.issuer(), of.keys)
 	if err != nil {
 		return nil, fmt.Errorf("describe the issuer of tenant %q: %w", t.spec.Name, err)
 	}
 	container := restful.NewContainer()
 	routes.NewOpenIDMetadataServer(documents).Install(container)
 	return container, nil
+}
+
+// OpenID returns the documents from which others learn how to verify tokens of an
+// issuer.
+func OpenID(issuer string, keys serviceaccount.PublicKeysGetter) (serviceaccount.OpenIDMetadataProvider, error) {
+	return serviceaccount.NewOpenIDMetadataProvider(issuer, issuer+serviceaccount.JWKSPath, "", keys)
 }
 
 // installOpenID installs the routes of upstream. The handler of a tenant

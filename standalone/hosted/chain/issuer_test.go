@@ -68,6 +68,28 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
+// TestOwnIssuer: tokens name the issuer of the spec, their audience stays, and
+// those with the default issuer stay valid.
+func TestOwnIssuer(t *testing.T) {
+	const own = "https://gw.example.com/tenants/red"
+	g := NewWithT(t)
+	c, _ := newChain(t)
+	red := newCluster(t, c, "red", func(spec *chain.Spec) { spec.Issuer = own })
+	blue := newCluster(t, c, "blue")
+	token := red.token(t, forever).Status.Token
+	claims, keyID := claimsOf(t, token), keyIDOf(t, token)
+	g.Expect(claims).To(And(HaveKeyWithValue("iss", own), HaveKeyWithValue("aud", ConsistOf(issuer))))
+	g.Expect(claimsOf(t, blue.token(t, forever).Status.Token)).To(HaveKeyWithValue("iss", issuer))
+	data, err := red.admin.Discovery().RESTClient().Get().AbsPath(serviceaccount.OpenIDConfigPath).DoRaw(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(data)).To(And(ContainSubstring(`"issuer":"`+own+`"`), ContainSubstring(`"jwks_uri":"`+own+`/openid/v1/jwks"`)))
+	for named, valid := range map[string]bool{own: true, issuer: true, own + "/": false, "https://gw.example.com/tenants/blue": false} {
+		claims["iss"] = named
+		_, err := red.whoAmI(t.Context(), bearer(forge(t, jose.ES256, red.key, keyID, claims)))
+		g.Expect(err == nil).To(Equal(valid), "%s: %v", named, err)
+	}
+}
+
 // TestDiscoveryIsAuthorized: the documents are public if RBAC says so.
 func TestDiscoveryIsAuthorized(t *testing.T) {
 	g := NewWithT(t)

@@ -27,9 +27,11 @@ type Spec struct {
 	// Name identifies the tenant on the chain. Its keys in etcd are those of
 	// this name in the keyspace.
 	Name string
-	// ClusterDomain is the DNS domain of the cluster. It is part of the issuer
+	// ClusterDomain is the DNS domain of the cluster. It is part of the audience
 	// of service account tokens.
 	ClusterDomain string
+	// Issuer is the issuer of service account tokens; empty for their audience.
+	Issuer string
 	// ServiceCIDR is the range of ClusterIPs.
 	ServiceCIDR net.IPNet
 	// Endpoint is where pods reach the apiserver; nil if they cannot.

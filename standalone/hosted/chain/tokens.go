@@ -16,15 +16,15 @@ import (
 )
 
 // tokenRequests serves requests for tokens. Upstream's REST storage has fixed
-// audiences, so there is one for each issuer.
+// audiences, so there is one for each.
 type tokenRequests struct {
-	*serviceaccounts.TokenREST // serves what does not depend on the issuer
+	*serviceaccounts.TokenREST // serves what does not depend on the audience
 
 	chain  *Chain
 	create func(Spec) (*serviceaccounts.TokenREST, error)
 
-	mu       sync.Mutex // guards byIssuer
-	byIssuer map[string]*serviceaccounts.TokenREST
+	mu         sync.Mutex // guards byAudience
+	byAudience map[string]*serviceaccounts.TokenREST
 }
 
 // replaceTokenRequests replaces the requests for tokens of the core API.
@@ -40,12 +40,12 @@ func (c *Chain) replaceTokenRequests(options generic.RESTOptionsGetter, core map
 	}
 	extra := c.config.KubeAPIs.ControlPlane.Extra
 	core[requests] = &tokenRequests{
-		TokenREST: upstream, chain: c, byIssuer: map[string]*serviceaccounts.TokenREST{},
+		TokenREST: upstream, chain: c, byAudience: map[string]*serviceaccounts.TokenREST{},
 		create: func(spec Spec) (*serviceaccounts.TokenREST, error) {
 			all, err := serviceaccounts.NewREST(options, issuers{c}, spec.audiences(), extra.ServiceAccountMaxExpiration,
 				c.core.pods, secrets, c.core.nodes, extra.ExtendExpiration, extra.ServiceAccountExtendedMaxExpiration)
 			if err != nil {
-				return nil, fmt.Errorf("create the token requests of %s: %w", spec.issuer(), err)
+				return nil, fmt.Errorf("create the token requests of %s: %w", spec.audience(), err)
 			}
 			return all.Token, nil
 		},
@@ -71,12 +71,12 @@ func (r *tokenRequests) Create(
 func (r *tokenRequests) of(spec Spec) (*serviceaccounts.TokenREST, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if existing := r.byIssuer[spec.issuer()]; existing != nil {
+	if existing := r.byAudience[spec.audience()]; existing != nil {
 		return existing, nil
 	}
 	created, err := r.create(spec)
 	if err == nil {
-		r.byIssuer[spec.issuer()] = created
+		r.byAudience[spec.audience()] = created
 	}
 	return created, err
 }
