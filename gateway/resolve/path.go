@@ -20,6 +20,9 @@ func isName(name string) bool { return len(validation.IsDNS1123Label(name)) == 0
 // front of it (/tenants/T/...) and that behind a version
 // (/apis/G/V/tenants/T/...).
 func parsePath(path string) (Asked, []string, *Refusal) {
+	if !strings.HasPrefix(path, "/") { // of CONNECT, or of a URL without a path
+		return Asked{}, nil, refuse("the path of the request does not begin with a slash")
+	}
 	asked, names := Asked{Path: path}, []string{}
 	if rest, ok := strings.CutPrefix(path, "/"+tenants); ok && (rest == "" || rest[0] == '/') {
 		name, inner, _ := strings.Cut(strings.TrimPrefix(rest, "/"), "/")
@@ -60,9 +63,6 @@ func cutFullPath(path string) (name, inner string) {
 // checkPath refuses a path that two programs could read differently. Behind
 // proxy it belongs to the server that is proxied, which may use any path.
 func checkPath(path string) *Refusal {
-	if !strings.HasPrefix(path, "/") {
-		return refuse("the path of the request does not begin with a slash")
-	}
 	decoded, err := url.PathUnescape(path)
 	if err != nil || !utf8.ValidString(decoded) || strings.ContainsFunc(decoded, unicode.IsControl) {
 		return refuse("the path of the request is not UTF-8 without control characters")

@@ -15,7 +15,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/internal/pki"
 	"github.com/virtualcluster/virtualcluster/test/kit"
@@ -151,6 +153,37 @@ var _ = Describe("The gateway", Ordered, ContinueOnFailure, func() {
 		Consistently(func() string { return door.Ask(ctx, &theirs, marker).Body }).WithTimeout(2 * time.Second).Should(ContainSubstring(victim.Key()))
 	})
 
+	attack("false keys of a public issuer, by a Secret and by credentials of another tenant", "idea: who fills the documents", func(ctx SpecContext) {
+		const keySet = "/openid/v1/jwks"
+		issuer := "https://" + door.Address + at(victim, "")
+		vc := victim.VC.DeepCopy()
+		Expect(kit.Get(ctx, super.Client, vc)).To(Succeed())
+		vc.Spec.ControlPlane = &tenancyv1alpha1.ControlPlaneSpec{ServiceAccountIssuer: issuer}
+		Expect(super.Client.Update(ctx, vc)).To(Succeed())
+		document := func(path string) func() string {
+			return func() string { return door.Ask(ctx, nil, at(victim, path)).Body }
+		}
+		Eventually(document("/.well-known/openid-configuration")).WithTimeout(3 * kit.Soon).Should(ContainSubstring(issuer))
+		honest := document(keySet)()
+		forged := &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: metav1.NamespaceDefault, Name: names.GatewaySecret, Labels: names.OwnerLabels(vc), Annotations: names.OwnerAnnotations(vc),
+			},
+			Data: map[string][]byte{"jwks": []byte("forged"), "openid-configuration": []byte("forged")},
+		}
+		carrier := kit.Pod(metav1.NamespaceDefault, "carries-keys", func(p *corev1.Pod) {
+			p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: forged.Name}}}}
+		})
+		Expect(client.IgnoreNotFound(mallory.Client.Delete(ctx, forged.DeepCopy()))).To(Succeed())
+		kit.Create(ctx, mallory.Client, forged, carrier)
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, forged))
+		Consistently(document(keySet)).WithTimeout(2 * time.Second).Should(Equal(honest))
+		Expect(door.Ask(ctx, &admin, at(victim, keySet), "X-Remote-User", "admin").Body).To(Equal(honest), "which everyone gets")
+		Expect(door.Ask(ctx, &admin, at(mallory, keySet)).Body).NotTo(Equal(honest))
+		Expect(door.Ask(ctx, nil, at(mallory, keySet)).Code).To(Equal(http.StatusForbidden), "an issuer that the platform has not made public")
+		Expect(door.Ask(ctx, nil, keySet, "X-Kubernetes-Project", victim.Key(), "Host", "elsewhere.example.com").Body).To(Equal(honest))
+	}, SpecTimeout(6*kit.Soon))
+
 	attack("the certificate of the gateway, taken from a tenant's own control plane", "idea: what the gateway's certificate is good for", func(ctx SpecContext) {
 		access := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: mallory.Key(), Name: names.GatewaySecret}}
 		Expect(kit.Get(ctx, super.Client, access)).To(Succeed())
@@ -161,6 +194,32 @@ var _ = Describe("The gateway", Ordered, ContinueOnFailure, func() {
 		Expect(keys).NotTo(ContainElement(ContainSubstring("kubeconfig")))
 	})
 
+	attack("requests that two servers read differently: headers twice, bytes that are no text, no path", "design: bad input of the gateway",
+		func(ctx SpecContext) {
+			own, theirs := tokenOf(ctx, mallory), tokenOf(ctx, victim)
+			for _, c := range []struct {
+				raw  string
+				want int
+			}{
+				{"GET /tenants/" + victim.Key() + "\x00/api HTTP/1.1\r\nHost: gw\r\n\r\n", http.StatusBadRequest},
+				{"GET /tenants/\xff/api HTTP/1.1\r\nHost: gw\r\n\r\n", http.StatusBadRequest},
+				{"GET /api HTTP/1.1\r\nHost: gw\r\nX-Kubernetes-Project: a\x00b\r\n\r\n", http.StatusBadRequest},
+				{"GET /api HTTP/1.1\r\nHost: gw\r\nHost: gw\r\n\r\n", http.StatusBadRequest},
+				{"GET /api HTTP/1.1\r\n\r\n", http.StatusBadRequest},
+				{"POST /api HTTP/1.1\r\nHost: gw\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", http.StatusBadRequest},
+				{"GET /api HTTP/1.1\r\nHost: gw\r\nX-Kubernetes-Project: a\r\nX-Kubernetes-Project: a\r\n\r\n", http.StatusBadRequest},
+				{"CONNECT " + victim.Key() + ":443 HTTP/1.1\r\nHost: gw\r\n\r\n", http.StatusBadRequest},
+				{"GET https://" + victim.Key() + at(victim, namespaces) + " HTTP/1.1\r\nHost: gw\r\n\r\n", http.StatusForbidden},
+				// The first token counts, at the gateway and at the apiserver.
+				{"GET " + at(victim, "/api") + " HTTP/1.1\r\nHost: gw\r\nAuthorization: Bearer " + own + "\r\nAuthorization: Bearer " + theirs + "\r\n\r\n",
+					http.StatusForbidden},
+				{"GET " + at(mallory, "/api") + " HTTP/1.1\r\nHost: gw\r\nAuthorization: Bearer " + own + "\r\nAuthorization: Bearer " + theirs + "\r\n\r\n",
+					http.StatusOK},
+			} {
+				Expect(door.Send(ctx, c.raw)).To(Equal(c.want), "%q", c.raw)
+			}
+		})
+
 	attack("a body of 9 MiB", "design: bad input of the gateway", func(ctx SpecContext) {
 		huge := &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "huge"}, Data: map[string]string{"a": strings.Repeat("a", 9<<20)},
@@ -168,4 +227,30 @@ var _ = Describe("The gateway", Ordered, ContinueOnFailure, func() {
 		err := kit.Through(ctx, super, mallory).Client.Create(ctx, huge)
 		Expect(apierrors.IsRequestEntityTooLargeError(err)).To(BeTrue(), "%v", err)
 	})
+})
+
+var _ = Describe("The gateway in front of a hostile apiserver", Ordered, func() {
+	const configuration, keySet = "/.well-known/openid-configuration", "/openid/v1/jwks"
+
+	attack("the documents of an issuer, from an apiserver that redirects, floods, drips and names keys elsewhere",
+		"design: discovery documents are the tenant's to write", func(ctx SpecContext) {
+			far, hostile := hostileTenant(ctx)
+			door := kit.DoorOf(kit.Through(ctx, super, tenant(ctx)).Config)
+			for name, answer := range map[string]local.Answer{
+				"redirect": local.Redirect("https://127.0.0.1:1/"), "flood": local.Endless(http.StatusOK, "{", " ", 64<<20),
+				"drip":      local.Drip(strings.Repeat(" ", 1000), time.Second),
+				"elsewhere": local.Status(http.StatusOK, `{"issuer":"https://`+door.Address+`","jwks_uri":"https://evil.example.com/keys"}`),
+			} {
+				undo := hostile.On(func(r *http.Request) bool { return r.URL.Path == configuration || r.URL.Path == keySet }, answer)
+				for _, path := range []string{configuration, keySet} {
+					Expect(door.Ask(ctx, nil, "/tenants/"+far.Key()+path).Code).To(Equal(http.StatusForbidden), name)
+				}
+				undo()
+			}
+			Expect(hostile.Seen(local.Path(configuration)) + hostile.Seen(local.Path(keySet))).To(BeZero())
+			vc := far.VC.DeepCopy()
+			Expect(kit.Get(ctx, super.Client, vc)).To(Succeed())
+			vc.Spec.ControlPlane = &tenancyv1alpha1.ControlPlaneSpec{ServiceAccountIssuer: "https://" + door.Address + "/tenants/" + far.Key()}
+			Expect(apierrors.IsInvalid(super.Client.Update(ctx, vc))).To(BeTrue(), "an External tenant has no such issuer")
+		})
 })

@@ -16,8 +16,10 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -155,6 +157,31 @@ var _ = Describe("The gateway", Ordered, ContinueOnFailure, func() {
 		defer response.Body.Close()
 		Expect(response.StatusCode).To(Equal(http.StatusOK))
 		Expect(string(must(io.ReadAll(response.Body)))).To(ContainSubstring(red.Key()))
+	})
+
+	It("serves a tenant's own resource that is called tenants", func(ctx SpecContext) {
+		d := definition("tenants", func(d *apiextensionsv1.CustomResourceDefinition) {
+			d.Spec.Scope, d.Spec.Names.Kind = apiextensionsv1.ClusterScoped, "Tenant"
+			d.Spec.Versions[0].Subresources = &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}}
+		})
+		kit.Create(ctx, red.Client, d)
+		one := custom("tenants", "", blue.Key(), "red")
+		one.SetKind("Tenant")
+		admin := userOf(red, "root", masters)
+		short := rest.CopyConfig(viaRed.Config)
+		short.Host = "https://" + door.Address
+		for name, c := range map[string]client.Client{"by the prefix": viaRed.Client, "by the certificate": must(local.NewClient(short))} {
+			made := one.DeepCopy()
+			Eventually(func() error { return c.Create(ctx, made) }).WithTimeout(kit.Soon).Should(Succeed(), name)
+			Expect(unstructured.SetNestedField(made.Object, "done", "status", "phase")).To(Succeed())
+			Expect(c.Status().Update(ctx, made)).To(Succeed(), name)
+			Expect(c.Get(ctx, client.ObjectKeyFromObject(made), made)).To(Succeed(), name)
+			Expect(made.Object).To(HaveKeyWithValue("status", HaveKeyWithValue("phase", "done")), name)
+			full := door.Ask(ctx, &admin, "/apis/"+platform+"/v1/tenants/"+red.Key()+"/tenants/"+blue.Key())
+			Expect(full.Code).To(Equal(http.StatusOK))
+			Expect(full.Body).To(ContainSubstring(string(made.GetUID())))
+			Expect(c.Delete(ctx, made)).To(Succeed(), name)
+		}
 	})
 
 	It("passes TLS through to the apiserver that the server name names", func(ctx SpecContext) {

@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -134,6 +135,21 @@ func (d Door) Open(ctx context.Context, certificate *tls.Certificate, path strin
 		transport.CloseIdleConnections()
 	})
 	return response
+}
+
+// Send sends the bytes of a request on a connection of its own, and returns the
+// status of the response.
+func (d Door) Send(ctx context.Context, request string) int {
+	GinkgoHelper()
+	conn, err := (&tls.Dialer{Config: d.TLS}).DialContext(ctx, "tcp", d.Address)
+	Expect(err).NotTo(HaveOccurred())
+	defer conn.Close()
+	_, err = conn.Write([]byte(request))
+	Expect(err).NotTo(HaveOccurred())
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	Expect(err).NotTo(HaveOccurred(), "%q", request)
+	defer response.Body.Close()
+	return response.StatusCode
 }
 
 // UserOf issues a certificate of a tenant's own CA.
