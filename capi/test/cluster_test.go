@@ -130,6 +130,7 @@ func tenantOf(ctx context.Context, cluster *clusterv1.Cluster) client.Client {
 	Expect(secret.Labels).To(HaveKeyWithValue(clusterv1.ClusterNameLabel, cluster.Name))
 	restConfig, err := clientcmd.RESTConfigFromKubeConfig(secret.Data["value"])
 	Expect(err).NotTo(HaveOccurred())
+	Expect(restConfig.ServerName).To(BeEmpty(), "clients that ignore it could not use the kubeconfig")
 	c, err := client.New(restConfig, client.Options{})
 	Expect(err).NotTo(HaveOccurred())
 	return c

@@ -12,6 +12,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/cli/exit"
+	"github.com/virtualcluster/virtualcluster/config/rbac"
 )
 
 // Route is a way to the apiserver of a tenant.
@@ -34,14 +35,17 @@ func (r *Route) Close() error {
 	return r.stop()
 }
 
-// Open finds a way to the apiserver of a tenant: its own address, or a port
-// forwarded to the pod behind it.
+// Open finds a way to the apiserver of a tenant: its own address, the gateway, or
+// a port forwarded to the pod behind it.
 func Open(
 	ctx context.Context, super client.Reader, superConfig *rest.Config, vc *tenancyv1alpha1.VirtualCluster, admin *rest.Config,
 ) (*Route, error) {
 	direct := Reach(ctx, admin)
 	if direct == nil {
 		return &Route{Config: admin}, nil
+	}
+	if r, err := OpenGateway(ctx, super, vc); err == nil {
+		return r, nil
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -55,6 +59,21 @@ func Open(
 		}
 	}
 	return r, nil
+}
+
+// OpenGateway returns the way through the gateway.
+func OpenGateway(ctx context.Context, super client.Reader, vc *tenancyv1alpha1.VirtualCluster) (*Route, error) {
+	config, err := Gateway(ctx, super, vc)
+	if err != nil {
+		return nil, err
+	}
+	if err := Reach(ctx, config); err != nil {
+		return nil, &exit.Error{
+			Code: exit.Unreachable, Err: fmt.Errorf("reach tenant %s/%s through the gateway: %w", vc.Namespace, vc.Name, err),
+			Next: "See whether the gateway is ready: kubectl get deployment " + rbac.Gateway + " -n " + rbac.Namespace,
+		}
+	}
+	return &Route{Config: config, Via: "the gateway " + config.Host}, nil
 }
 
 // forwarded returns a route through the super cluster's apiserver.

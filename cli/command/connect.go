@@ -28,6 +28,7 @@ type connectOptions struct {
 	name     string
 	command  []string
 	lifetime time.Duration
+	gateway  bool
 }
 
 func newConnect(p *platform) *cobra.Command {
@@ -38,8 +39,9 @@ func newConnect(p *platform) *cobra.Command {
 		Long: "Run a command, or a shell, with the kubeconfig of a tenant in $KUBECONFIG. " +
 			"Your own kubeconfig and its current context are not changed.\n\n" +
 			"The credentials are a token that expires; it is renewed while the command runs, and its file is deleted at the end. " +
-			"If the address of the apiserver cannot be reached from here, but is one of a Service of the super cluster, " +
-			"a port is forwarded to the pod behind it.\n\n" +
+			"If the address of the apiserver cannot be reached from here, the command is connected through the gateway. " +
+			"Without one, and if the address is that of a Service of the super cluster, a port is forwarded to the pod behind it.\n\n" +
+			"The kubeconfig may have a TLS server name, which many programs besides kubectl ignore; with --gateway it has none.\n\n" +
 			"The exit code is that of the command.",
 		Example: "  kubectl vc connect red -n team -- kubectl get pods -A\n\n" +
 			"  # a shell; exit returns to your own context\n  kubectl vc connect red -n team",
@@ -54,6 +56,7 @@ func newConnect(p *platform) *cobra.Command {
 		},
 	}
 	c.Flags().DurationVar(&o.lifetime, "duration", defaultLifetime, "How long each token is valid, at least 10m")
+	c.Flags().BoolVar(&o.gateway, "gateway", false, "Connect through the gateway, even if the address of the control plane can be reached")
 	return c
 }
 
@@ -79,7 +82,11 @@ func (o *connectOptions) Validate() error { return validateLifetime(o.lifetime) 
 
 // Run runs the command.
 func (o *connectOptions) Run(ctx context.Context) error {
-	t, err := o.open(ctx, o.name)
+	open := o.open
+	if o.gateway {
+		open = o.openGateway
+	}
+	t, err := open(ctx, o.name)
 	if err != nil {
 		return err
 	}

@@ -25,24 +25,35 @@ type tenant struct {
 
 // open connects to the control plane of a tenant.
 func (p *platform) open(ctx context.Context, name string) (*tenant, error) {
-	t, vc, err := p.read(ctx, name)
+	return p.openBy(ctx, name, func(t *tenant) (*access.Route, error) {
+		super, err := p.flags.ToRESTConfig()
+		if err != nil {
+			return nil, err
+		}
+		return access.Open(ctx, t.client, super, t.vc, t.admin)
+	})
+}
+
+// openGateway connects to the control plane of a tenant through the gateway.
+func (p *platform) openGateway(ctx context.Context, name string) (*tenant, error) {
+	return p.openBy(ctx, name, func(t *tenant) (*access.Route, error) { return access.OpenGateway(ctx, t.client, t.vc) })
+}
+
+// openBy connects to the control plane of a tenant by a route.
+func (p *platform) openBy(ctx context.Context, name string, route func(*tenant) (*access.Route, error)) (*tenant, error) {
+	found, vc, err := p.read(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	admin, err := access.Admin(ctx, t.client, vc)
+	admin, err := access.Admin(ctx, found.client, vc)
 	if err != nil {
 		return nil, err
 	}
-	super, err := p.flags.ToRESTConfig()
-	if err != nil {
+	opened := &tenant{target: found, vc: vc, admin: admin}
+	if opened.route, err = route(opened); err != nil {
 		return nil, err
 	}
-	route, err := access.Open(ctx, t.client, super, vc, admin)
-	if err != nil {
-		return nil, err
-	}
-	opened := &tenant{target: t, vc: vc, admin: admin, route: route}
-	opened.objects, err = access.Client(ctx, route.Config, client.Options{Scheme: scheme()})
+	opened.objects, err = access.Client(ctx, opened.route.Config, client.Options{Scheme: scheme()})
 	return opened, err
 }
 

@@ -241,6 +241,14 @@ var _ = Describe("kubectl vc", Ordered, ContinueOnFailure, func() {
 		Expect(must(local.NewClient(config)).List(ctx, &corev1.SecretList{})).To(Succeed())
 	})
 
+	It("runs a command through the gateway on request, without a TLS server name", func(ctx SpecContext) {
+		p := kubectlVC(ctx, "connect", "red", "-n", team, "--gateway", "--", "sh", "-c", `cat "$KUBECONFIG"; `+os.Getenv("VC_KUBECTL")+` get namespaces -o name`)
+		Expect(p).To(succeed(), p.Err)
+		Expect(p.Err).To(MatchRegexp("by the gateway https://.*/tenants/" + vc.Status.ClusterNamespace))
+		Expect(p.Out).To(And(ContainSubstring("/tenants/"+vc.Status.ClusterNamespace), ContainSubstring("namespace/kube-system")))
+		Expect(p.Out).NotTo(ContainSubstring("tls-server-name"))
+	})
+
 	It("describes a tenant", func(ctx SpecContext) {
 		p := kubectlVC(ctx, "describe", "red", "-n", team, "--events=0")
 		Expect(p).To(succeed())

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/secret"
 
 	controlplanev1 "github.com/virtualcluster/virtualcluster/capi/apis/controlplane/v1alpha1"
+	admin "github.com/virtualcluster/virtualcluster/internal/kubeconfig"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
@@ -63,7 +64,9 @@ func (r *Reconciler) updateSecret(ctx context.Context, existing, want *corev1.Se
 	return nil
 }
 
-// adminKubeconfig reads the kubeconfig that vc-manager has written.
+// adminKubeconfig reads the kubeconfig that vc-manager has written: the one through
+// the gateway, if that of the control plane has a TLS server name, which many
+// clients ignore.
 func (r *Reconciler) adminKubeconfig(ctx context.Context, s *scope) ([]byte, error) {
 	if s.virtualCluster == nil || s.virtualCluster.Status.ClusterNamespace == "" {
 		return nil, blocked(controlplanev1.ReasonNotAvailable, "The VirtualCluster has no kubeconfig yet")
@@ -72,7 +75,7 @@ func (r *Reconciler) adminKubeconfig(ctx context.Context, s *scope) ([]byte, err
 	err := r.Client.Get(ctx, client.ObjectKey{
 		Namespace: s.virtualCluster.Status.ClusterNamespace, Name: names.AdminKubeconfigSecret,
 	}, source)
-	data := source.Data[names.AdminKubeconfigKey]
+	data := admin.ForUsers(source.Data)
 	if apierrors.IsNotFound(err) || err == nil && len(data) == 0 {
 		return nil, blocked(controlplanev1.ReasonNotAvailable, "The VirtualCluster has no kubeconfig yet")
 	}
