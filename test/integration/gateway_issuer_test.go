@@ -69,7 +69,7 @@ var _ = Describe("The issuer of a tenant's tokens", Ordered, func() {
 		for _, path := range []string{at + configuration, at + keys} {
 			Expect(door.Ask(ctx, nil, path).Code).To(Equal(http.StatusForbidden), "by default, it shows nothing")
 		}
-		before := tokenOf(ctx, red, "default")
+		before := tokenOf(ctx, red)
 		Expect(claimsOf(before).Issuer).To(Equal("https://kubernetes.default.svc.cluster.local"))
 
 		issuer := "https://" + door.Address + at
@@ -84,7 +84,9 @@ var _ = Describe("The issuer of a tenant's tokens", Ordered, func() {
 		Expect(json.Unmarshal([]byte(door.Ask(ctx, nil, at+configuration).Body), &described)).To(Succeed())
 		Expect(described.Issuer).To(Equal(issuer))
 		Expect(described.Keys).To(Equal(issuer + keys))
-		var set struct{ Keys []webKey }
+		var set struct {
+			Keys []webKey `json:"keys"`
+		}
 		Expect(json.Unmarshal([]byte(door.Ask(ctx, nil, at+keys).Body), &set)).To(Succeed())
 		Expect(set.Keys).To(HaveLen(1))
 		Expect(set.Keys[0].D).To(BeEmpty(), "a private key")
@@ -99,8 +101,8 @@ var _ = Describe("The issuer of a tenant's tokens", Ordered, func() {
 		}).WithTimeout(2 * kit.Soon).Should(Succeed())
 		Expect(claimsOf(outside)).To(Equal(claims{KeyID: set.Keys[0].ID, Issuer: issuer, Audience: []string{"sts.example.com"}}))
 		Expect(set.Keys[0].verifies(outside)).To(BeTrue())
-		Expect(set.Keys[0].verifies(tokenOf(ctx, blue, "default"))).To(BeFalse(), "of another tenant")
-		own := tokenOf(ctx, red, "default")
+		Expect(set.Keys[0].verifies(tokenOf(ctx, blue))).To(BeFalse(), "of another tenant")
+		own := tokenOf(ctx, red)
 		Expect(claimsOf(own).Issuer).To(Equal(issuer))
 		for token, want := range map[string]int{own: http.StatusOK, before: http.StatusOK, outside: http.StatusUnauthorized} {
 			Eventually(func() int { return door.Ask(ctx, nil, "/api", "Authorization", "Bearer "+token).Code }).

@@ -100,7 +100,7 @@ var _ = Describe("The super cluster through the gateway", Ordered, ContinueOnFai
 		unknown := door.Ask(ctx, &admin, "/tenants/systen/api")
 		for _, path := range nodesOfSuper()[1:] {
 			for _, reply := range []local.Reply{
-				door.Ask(ctx, &admin, path), door.Ask(ctx, nil, path), door.Ask(ctx, nil, path, "Authorization", "Bearer "+tokenOf(ctx, red, "default")),
+				door.Ask(ctx, &admin, path), door.Ask(ctx, nil, path), door.Ask(ctx, nil, path, "Authorization", "Bearer "+tokenOf(ctx, red)),
 				door.Ask(ctx, nil, path, "Authorization", "Bearer forged"), door.Ask(ctx, nil, path, "Authorization", "Basic YWRtaW46YWRtaW4="),
 			} {
 				Expect(reply.Code).To(Equal(http.StatusForbidden), path)

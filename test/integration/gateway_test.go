@@ -43,11 +43,11 @@ func userOf(t *local.Tenant, name string, groups ...string) tls.Certificate {
 	return kit.UserOf(super, t, name, time.Hour, groups...)
 }
 
-// tokenOf returns a token of a service account of a tenant.
-func tokenOf(ctx context.Context, t *local.Tenant, account string) string {
+// tokenOf returns a token of the default service account of a tenant.
+func tokenOf(ctx context.Context, t *local.Tenant) string {
 	GinkgoHelper()
 	accounts := clientset(t).CoreV1().ServiceAccounts("default")
-	return must(accounts.CreateToken(ctx, account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})).Status.Token
+	return must(accounts.CreateToken(ctx, "default", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})).Status.Token
 }
 
 var _ = Describe("The gateway", Ordered, ContinueOnFailure, func() {
@@ -121,7 +121,7 @@ var _ = Describe("The gateway", Ordered, ContinueOnFailure, func() {
 	It("finds the tenant by each form, and by the credentials without one", func(ctx SpecContext) {
 		admin := userOf(red, "root", "system:masters")
 		const object = "/namespaces/" + ns + "/configmaps/web"
-		token := tokenOf(ctx, red, "default")
+		token := tokenOf(ctx, red)
 		kit.Create(ctx, red.Client, &rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: "default-reads"},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
@@ -242,7 +242,7 @@ var _ = Describe("Through the gateway", Ordered, func() {
 	It("a request wakes a control plane that sleeps, by certificate and by token", func(ctx SpecContext) {
 		red := tenant(ctx, sleeping)
 		via := through(ctx, red)
-		token := tokenOf(ctx, red, "default")
+		token := tokenOf(ctx, red)
 		shouldSleep(ctx, red)
 		Expect(via.Client.List(ctx, &corev1.NamespaceList{})).To(Succeed())
 		shouldWake(ctx, red, tenancyv1alpha1.ReasonConnection)

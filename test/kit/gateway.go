@@ -143,12 +143,12 @@ func (d Door) Send(ctx context.Context, request string) int {
 	GinkgoHelper()
 	conn, err := (&tls.Dialer{Config: d.TLS}).DialContext(ctx, "tcp", d.Address)
 	Expect(err).NotTo(HaveOccurred())
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	_, err = conn.Write([]byte(request))
 	Expect(err).NotTo(HaveOccurred())
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	Expect(err).NotTo(HaveOccurred(), "%q", request)
-	defer response.Body.Close()
+	_ = response.Body.Close() // it may be cut off
 	return response.StatusCode
 }
 
