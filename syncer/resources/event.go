@@ -2,6 +2,7 @@ package resources
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -48,7 +49,7 @@ func tenantEvent(v kinds.View, super *corev1.Event) *corev1.Event {
 	message := super.Message
 	if kind == podKind {
 		var ok bool
-		if message, ok = withoutTokens(message, names.TokenSecret(obj.GetName())); !ok {
+		if message, ok = withoutTokens(message, obj); !ok {
 			return nil
 		}
 	}
@@ -70,23 +71,31 @@ func tenantEvent(v kinds.View, super *corev1.Event) *corev1.Event {
 	return event
 }
 
+// unreadSecret is the error of a kubelet that has not read a Secret in time, and
+// does not say which one.
+const unreadSecret = "failed to sync secret cache"
+
 // withoutTokens returns the message of an event about a pod without the errors
-// that name the Secret with the pod's tokens, and reports whether any error is
+// about the Secret with the pod's tokens, and reports whether any error is
 // left. The tenant has no such Secret. The syncer creates it when the pod has a
 // node, and the node's kubelet usually reads it first, fails, and retries.
 //
 // A kubelet lists the errors of a volume like this:
 //
 //	MountVolume.SetUp failed for volume "v" : [secret "a" not found, configmap "b" not found]
-func withoutTokens(message, secret string) (left string, ok bool) {
-	if !mentions(message, secret) {
+func withoutTokens(message string, pod client.Object) (left string, ok bool) {
+	secret, tokensAlone := names.TokenSecret(pod.GetName()), readsTokensAlone(message, pod)
+	about := func(text string) bool {
+		return mentions(text, secret) || tokensAlone && strings.Contains(text, unreadSecret)
+	}
+	if !about(message) {
 		return message, true
 	}
 	head, list, listed := strings.Cut(strings.TrimSuffix(message, "]"), " : [")
-	if !listed || mentions(head, secret) {
+	if !listed || about(head) {
 		return "", false
 	}
-	others := slices.DeleteFunc(strings.Split(list, ", "), func(err string) bool { return mentions(err, secret) })
+	others := slices.DeleteFunc(strings.Split(list, ", "), about)
 	switch len(others) {
 	case 0:
 		return "", false
@@ -94,6 +103,16 @@ func withoutTokens(message, secret string) (left string, ok bool) {
 		return head + " : " + others[0], true
 	}
 	return head + " : [" + strings.Join(others, ", ") + "]", true
+}
+
+// readsTokensAlone reports whether a message is about a volume of a pod that has no
+// Secret but that with its tokens.
+func readsTokensAlone(message string, pod client.Object) bool {
+	of, ok := pod.(*corev1.Pod)
+	return ok && slices.ContainsFunc(of.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.Projected != nil && strings.Contains(message, " for volume "+strconv.Quote(v.Name)+" ") &&
+			!slices.ContainsFunc(v.Projected.Sources, func(s corev1.VolumeProjection) bool { return s.Secret != nil })
+	})
 }
 
 // mentions reports whether a text has the name of an object as a whole word.

@@ -143,8 +143,17 @@ func TestEventAboutTokens(t *testing.T) {
 		failed = `MountVolume.SetUp failed for volume "kube-api-access-x" : `
 		secret = "web-tokens-4b5e57f6eb" // echo -n web | sha256sum
 		noMap  = `configmap "settings" not found`
+		unread = "failed to sync secret cache: timed out waiting for the condition"
 	)
 	missing := `secret "` + secret + `" not found`
+	token := corev1.VolumeProjection{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token"}}
+	projected := func(name string, sources ...corev1.VolumeProjection) corev1.Volume {
+		return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: sources}}}
+	}
+	volumes := []corev1.Volume{
+		projected("kube-api-access-x", token), projected("mixed", token, corev1.VolumeProjection{Secret: &corev1.SecretProjection{}}),
+		{Name: "db", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "db"}}},
+	}
 	tests := map[string]struct{ message, want string }{
 		"the Secret alone":                {failed + missing, ""},
 		"twice":                           {failed + "[" + missing + ", " + missing + "]", ""},
@@ -157,6 +166,14 @@ func TestEventAboutTokens(t *testing.T) {
 		"another object alone":            {failed + noMap, failed + noMap},
 		"other objects":                   {failed + "[" + noMap + `, secret "db" not found]`, failed + "[" + noMap + `, secret "db" not found]`},
 		"a Secret that contains its name": {failed + `secret "my-` + secret + `" not found`, failed + `secret "my-` + secret + `" not found`},
+		"not read in time":                {failed + unread, ""},
+		"not read in time, and another":   {failed + "[" + unread + ", " + noMap + "]", failed + noMap},
+		"not read in time, of a volume with a Secret of the tenant": {
+			`MountVolume.SetUp failed for volume "mixed" : ` + unread, `MountVolume.SetUp failed for volume "mixed" : ` + unread,
+		},
+		"not read in time, of a volume with a Secret alone": {
+			`MountVolume.SetUp failed for volume "db" : ` + unread, `MountVolume.SetUp failed for volume "db" : ` + unread,
+		},
 		"no object": {
 			"Unable to attach or mount volumes: unmounted volumes=[kube-api-access-x], unattached volumes=[]: context deadline exceeded",
 			"Unable to attach or mount volumes: unmounted volumes=[kube-api-access-x], unattached volumes=[]: context deadline exceeded",
@@ -167,7 +184,7 @@ func TestEventAboutTokens(t *testing.T) {
 			super := superEvent()
 			super.Reason, super.Message = "FailedMount", tt.message
 			view := kinds.View{Tenant: blue, Namespace: "default", Lookup: lookup(map[string]client.Object{
-				"Pod " + superDefault + "/web": &corev1.Pod{ObjectMeta: meta("web")},
+				"Pod " + superDefault + "/web": &corev1.Pod{ObjectMeta: meta("web"), Spec: corev1.PodSpec{Volumes: volumes}},
 			})}
 			got := ""
 			if event := k.Desired(view, super); event != nil {
