@@ -20,6 +20,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/controllers/addons"
 	"github.com/virtualcluster/virtualcluster/controllers/addons/dns"
 	"github.com/virtualcluster/virtualcluster/controllers/addons/metricsapi"
+	"github.com/virtualcluster/virtualcluster/controllers/addons/requester"
+	"github.com/virtualcluster/virtualcluster/controllers/projectclaim"
 	"github.com/virtualcluster/virtualcluster/controllers/shareddns"
 	"github.com/virtualcluster/virtualcluster/controllers/store"
 	"github.com/virtualcluster/virtualcluster/controllers/virtualcluster"
@@ -95,7 +97,16 @@ func addControllers(
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up VirtualCluster reconciler: %w", err)
 	}
-	return errors.Join(addAddons(mgr, options, provisioners), addSharedDNS(mgr, options), addStore(mgr, etcd))
+	return errors.Join(addAddons(mgr, options, provisioners), addSharedDNS(mgr, options), addStore(mgr, etcd), addProjects(mgr))
+}
+
+// addProjects adds the reconciler of projects that users request.
+func addProjects(mgr manager.Manager) error {
+	reconciler := &projectclaim.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(name)}
+	if err := reconciler.SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("set up the reconciler of ProjectClaims: %w", err)
+	}
+	return nil
 }
 
 // provisioners makes the provisioners of a manager. The default has to be one of
@@ -135,7 +146,7 @@ func addAddons(mgr manager.Manager, options Options, provisioners provisioner.Re
 			return fmt.Errorf("--vn-agent-address and --vn-agent-ca-file: %w", err)
 		}
 	}
-	reconciler.Addons = append(reconciler.Addons, metrics)
+	reconciler.Addons = append(reconciler.Addons, metrics, requester.Addon())
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up the reconciler of addons: %w", err)
 	}

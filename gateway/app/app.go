@@ -22,7 +22,6 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/gateway/forward"
 	"github.com/virtualcluster/virtualcluster/gateway/front"
-	"github.com/virtualcluster/virtualcluster/gateway/projects"
 	"github.com/virtualcluster/virtualcluster/gateway/tenants"
 	"github.com/virtualcluster/virtualcluster/internal/component"
 	"github.com/virtualcluster/virtualcluster/internal/names"
@@ -99,12 +98,8 @@ func New(super *rest.Config, options Options) (manager.Manager, error) {
 		Domain: options.Domain, Index: index, Reviewer: reviewer, Limits: options.Limits, Metrics: metrics, Forwarder: forward.NewForwarder(),
 	}
 	if options.Projects {
-		known := projects.NewDirectory()
-		if handler.Projects, err = projects.NewHandler(known); err != nil {
-			return nil, fmt.Errorf("set up the API of projects: %w", err)
-		}
-		if err := mgr.Add(&directory{cache: mgr.GetCache(), of: known}); err != nil {
-			return nil, fmt.Errorf("add the directory of projects: %w", err)
+		if handler.Projects, err = addProjects(mgr, config); err != nil {
+			return nil, err
 		}
 	}
 	if options.AccessLog {

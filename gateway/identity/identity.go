@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -81,9 +82,15 @@ func verify(chain []*x509.Certificate, t *tenants.Tenant, now time.Time) (Caller
 	}
 	caller := Caller{Identity: resolve.Identity{Of: t.Key, Credentials: true}, User: response.User}
 	if t.Key == resolve.System {
-		caller.SuperUser = response.User
+		caller.SuperUser = authenticated(response.User)
 	}
 	return caller, verified[0], nil
+}
+
+// authenticated returns a user with the group of all users, to which an apiserver
+// adds those of certificates, as it does those of tokens.
+func authenticated(who user.Info) user.Info {
+	return &user.DefaultInfo{Name: who.GetName(), Groups: append(slices.Clone(who.GetGroups()), user.AllAuthenticated)}
 }
 
 // fitsHeaders reports whether an apiserver reads the same names in headers as in

@@ -16,6 +16,7 @@ import (
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	"k8s.io/client-go/util/flowcontrol"
 
+	"github.com/virtualcluster/virtualcluster/gateway/pace"
 	"github.com/virtualcluster/virtualcluster/gateway/resolve"
 )
 
@@ -44,15 +45,17 @@ var ErrTooManyTokens = errors.New("too many tokens that the gateway does not kno
 type Reviewer struct {
 	client authenticationclient.TokenReviewInterface
 	// known has the user as whom the super cluster authenticates a token, nil for
-	// none, by the hash of the token, and clients the rate limits by address.
-	known, clients *cache.LRUExpireCache
-	all            flowcontrol.RateLimiter
+	// none, by the hash of the token.
+	known *cache.LRUExpireCache
+	// clients is the pace of each address, and all that of all together.
+	clients *pace.Pace
+	all     flowcontrol.RateLimiter
 }
 
 // NewReviewer makes a reviewer.
 func NewReviewer(client authenticationclient.TokenReviewInterface) *Reviewer {
 	return &Reviewer{
-		client: client, known: cache.NewLRUExpireCache(answers), clients: cache.NewLRUExpireCache(addresses),
+		client: client, known: cache.NewLRUExpireCache(answers), clients: pace.New(reviews, reviewBurst, addresses, addressFor),
 		all: flowcontrol.NewTokenBucketRateLimiter(allReviews, allReviewBurst),
 	}
 }
@@ -82,7 +85,7 @@ func (v *Reviewer) review(ctx context.Context, token, remote string) (user.Info,
 		who, _ := known.(user.Info)
 		return who, nil
 	}
-	if !v.limitOf(remote).TryAccept() || !v.all.TryAccept() {
+	if !v.clients.Allows(clientOf(remote)) || !v.all.TryAccept() {
 		return nil, ErrTooManyTokens
 	}
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
@@ -98,17 +101,6 @@ func (v *Reviewer) review(ctx context.Context, token, remote string) (user.Info,
 	}
 	v.known.Add(key, who, answerFor)
 	return who, nil
-}
-
-// limitOf returns the rate limit of a client.
-func (v *Reviewer) limitOf(remote string) flowcontrol.RateLimiter {
-	client := clientOf(remote)
-	if limit, ok := v.clients.Get(client); ok {
-		return limit.(flowcontrol.RateLimiter)
-	}
-	limit := flowcontrol.NewTokenBucketRateLimiter(reviews, reviewBurst)
-	v.clients.Add(client, limit, addressFor)
-	return limit
 }
 
 // clientOf returns the address of a client, without the port; of IPv6 the

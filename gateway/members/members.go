@@ -7,6 +7,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
 // List are the members of a tenant.
@@ -22,17 +23,11 @@ func (l List) Has(who user.Info) bool {
 	})
 }
 
-// Prefix begins the names of members and of their groups inside a tenant. No
-// user of the tenant's own has such a name unless the tenant's admin makes one,
-// and none of Kubernetes' own groups is among them, so that a member is
-// permitted only what the tenant's RBAC permits to these names.
-const Prefix = "member:"
-
 // Inside returns the user that a member is inside a tenant.
 func Inside(who user.Info) user.Info {
-	inside := &user.DefaultInfo{Name: Prefix + who.GetName()}
+	inside := &user.DefaultInfo{Name: names.MemberPrefix + who.GetName()}
 	for _, group := range who.GetGroups() {
-		inside.Groups = append(inside.Groups, Prefix+group)
+		inside.Groups = append(inside.Groups, names.MemberPrefix+group)
 	}
 	return inside
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	projectsv1alpha1 "github.com/virtualcluster/virtualcluster/apis/projects/v1alpha1"
@@ -26,6 +27,11 @@ const history = 1000
 type project struct {
 	object  *projectsv1alpha1.Project
 	members members.List
+	// alias is that of the VirtualCluster, requester the user who has requested it,
+	// and claim the UID of the ProjectClaim; empty for one that an admin has
+	// created.
+	alias, requester string
+	claim            types.UID
 }
 
 // isOf reports whether a user of the super cluster is a member of the project.
@@ -146,7 +152,10 @@ func (d *Directory) show(uid string) *project {
 	if d.holds(vc) {
 		shown.Name = vc.Spec.Alias
 	}
-	return &project{object: shown, members: vc.Spec.Members}
+	return &project{
+		object: shown, members: vc.Spec.Members, alias: vc.Spec.Alias,
+		requester: vc.Annotations[names.Requester], claim: types.UID(vc.Annotations[names.ProjectClaim]),
+	}
 }
 
 // holds reports whether a VirtualCluster has the alias of its spec.
@@ -202,6 +211,33 @@ func (d *Directory) of(who user.Info) ([]*project, uint64) {
 	}
 	slices.SortFunc(found, func(a, b *project) int { return strings.Compare(a.object.Name, b.object.Name) })
 	return found, d.version
+}
+
+// find returns a project of a user.
+func (d *Directory) find(who user.Info, name string) (*project, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.complete {
+		return nil, ErrIncomplete
+	}
+	for _, p := range d.shown {
+		if p.object.Name == name && p.isOf(who) {
+			return p, nil
+		}
+	}
+	return nil, apierrors.NewNotFound(resource, name)
+}
+
+// hasAlias reports whether a VirtualCluster has an alias in its spec.
+func (d *Directory) hasAlias(alias string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, vc := range d.all {
+		if vc.Spec.Alias == alias {
+			return true
+		}
+	}
+	return false
 }
 
 // ErrIncomplete is a directory that does not have all projects yet.

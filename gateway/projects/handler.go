@@ -12,32 +12,41 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/discovery"
 	"k8s.io/apiserver/pkg/endpoints/handlers"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/streaming/pkg/httpstream"
 
 	projectsv1alpha1 "github.com/virtualcluster/virtualcluster/apis/projects/v1alpha1"
 )
 
-// minWatch is how long a watch lasts at least, unless its client asks for less:
-// up to twice as long.
-const minWatch = 30 * time.Minute
+const (
+	// minWatch is how long a watch lasts at least, unless its client asks for less:
+	// up to twice as long.
+	minWatch = 30 * time.Minute
+	// maxBody is the size of a request in bytes.
+	maxBody = 64 << 10
+)
 
-// Handler serves the API of projects: discovery, and get, list and watch by the
-// handlers of an apiserver.
+// route is a verb of a resource.
+type route struct{ resource, verb string }
+
+// Handler serves the API of projects: discovery, get, list, watch and delete of
+// projects, and create of requests for them, by the handlers of an apiserver.
 type Handler struct {
 	infos     *request.RequestInfoFactory
 	codecs    serializer.CodecFactory
 	discovery *http.ServeMux
-	get, list http.HandlerFunc
+	routes    map[route]http.HandlerFunc
 }
 
 // NewHandler returns the handler for the projects of a directory.
-func NewHandler(directory *Directory) (*Handler, error) {
+func NewHandler(directory *Directory, claims *Claims) (*Handler, error) {
 	scheme := runtime.NewScheme()
 	if err := projectsv1alpha1.AddToScheme(scheme); err != nil {
 		return nil, err
@@ -48,7 +57,42 @@ func NewHandler(directory *Directory) (*Handler, error) {
 		codecs: serializer.NewCodecFactory(scheme),
 	}
 	store := storage{directory: directory}
-	scope := &handlers.RequestScope{
+	projects, err := h.scopeOf(scheme, projectsv1alpha1.Resource, kind, store)
+	if err != nil {
+		return nil, err
+	}
+	ofRequests, err := h.scopeOf(scheme, projectsv1alpha1.RequestsResource, requestKind, rest.NewDefaultTableConvertor(requestsResource))
+	if err != nil {
+		return nil, err
+	}
+	list := handlers.ListResource(store, store, projects, false, minWatch)
+	h.routes = map[route]http.HandlerFunc{
+		{projectsv1alpha1.Resource, "get"}:   handlers.GetResource(store, projects),
+		{projectsv1alpha1.Resource, "list"}:  list,
+		{projectsv1alpha1.Resource, "watch"}: list,
+		// These two handlers write to a variable that all requests to one share: each
+		// request gets its own.
+		{projectsv1alpha1.Resource, "delete"}: func(w http.ResponseWriter, r *http.Request) {
+			handlers.DeleteResource(deleter{directory, claims}, true, projects, nil)(w, r)
+		},
+		{projectsv1alpha1.RequestsResource, "create"}: func(w http.ResponseWriter, r *http.Request) {
+			handlers.CreateResource(requests{directory, claims}, ofRequests, nil)(w, r)
+		},
+	}
+	h.discovery = discoveryOf(h.codecs)
+	return h, addOpenAPI(h.discovery)
+}
+
+// scopeOf returns what the handlers of an apiserver need to know of a resource.
+func (h *Handler) scopeOf(scheme *runtime.Scheme, name, kind string, tables rest.TableConvertor) (*handlers.RequestScope, error) {
+	gvk := projectsv1alpha1.GroupVersion.WithKind(kind)
+	convertor := runtime.UnsafeObjectConvertor(scheme)
+	fieldManager, err := managedfields.NewDefaultFieldManager(
+		managedfields.NewDeducedTypeConverter(), convertor, scheme, scheme, gvk, projectsv1alpha1.GroupVersion, "", nil)
+	if err != nil {
+		return nil, err
+	}
+	return &handlers.RequestScope{
 		Namer:               handlers.ContextBasedNaming{Namer: meta.NewAccessor(), ClusterScoped: true},
 		Serializer:          h.codecs,
 		StandardSerializers: withoutProtobuf(h.codecs.SupportedMediaTypes()),
@@ -57,16 +101,15 @@ func NewHandler(directory *Directory) (*Handler, error) {
 		Convertor:           scheme,
 		Defaulter:           scheme,
 		Typer:               scheme,
-		UnsafeConvertor:     runtime.UnsafeObjectConvertor(scheme),
-		TableConvertor:      store,
-		Resource:            projectsv1alpha1.GroupVersion.WithResource(projectsv1alpha1.Resource),
-		Kind:                projectsv1alpha1.GroupVersion.WithKind(kind),
+		UnsafeConvertor:     convertor,
+		TableConvertor:      tables,
+		FieldManager:        fieldManager,
+		Resource:            projectsv1alpha1.GroupVersion.WithResource(name),
+		Kind:                gvk,
 		HubGroupVersion:     projectsv1alpha1.GroupVersion,
 		MetaGroupVersion:    metav1.SchemeGroupVersion,
-	}
-	h.get, h.list = handlers.GetResource(store, scope), handlers.ListResource(store, store, scope, false, minWatch)
-	h.discovery = discoveryOf(h.codecs)
-	return h, nil
+		MaxRequestBodyBytes: maxBody,
+	}, nil
 }
 
 // withoutProtobuf returns the formats for types that are not generated for
@@ -77,7 +120,7 @@ func withoutProtobuf(all []runtime.SerializerInfo) []runtime.SerializerInfo {
 	})
 }
 
-// discoveryOf serves what clients ask to find the resource. There is no
+// discoveryOf serves what clients ask to find the resources. There is no
 // aggregated form: clients fall back.
 func discoveryOf(codecs serializer.CodecFactory) *http.ServeMux {
 	version := metav1.GroupVersionForDiscovery{
@@ -90,7 +133,9 @@ func discoveryOf(codecs serializer.CodecFactory) *http.ServeMux {
 	groups.AddGroup(group)
 	resources := discovery.APIResourceListerFunc(func() []metav1.APIResource {
 		return []metav1.APIResource{{
-			Name: projectsv1alpha1.Resource, SingularName: "project", Kind: kind, Verbs: metav1.Verbs{"get", "list", "watch"},
+			Name: projectsv1alpha1.Resource, SingularName: "project", Kind: kind, Verbs: metav1.Verbs{"delete", "get", "list", "watch"},
+		}, {
+			Name: projectsv1alpha1.RequestsResource, SingularName: "projectrequest", Kind: requestKind, Verbs: metav1.Verbs{"create"},
 		}}
 	})
 	mux := http.NewServeMux()
@@ -112,15 +157,15 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, who user.Info) {
 	}
 	ctx := request.WithReceivedTimestamp(request.WithUser(request.WithRequestInfo(r.Context(), info), who), time.Now())
 	r = r.WithContext(ctx)
-	resource := schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource}
-	ours := resource == projectsv1alpha1.GroupVersion.WithResource(projectsv1alpha1.Resource) && info.Namespace == "" && info.Subresource == ""
+	asked := schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource}
+	ours := asked.GroupVersion() == projectsv1alpha1.GroupVersion && info.Namespace == "" && info.Subresource == "" &&
+		(asked.Resource == projectsv1alpha1.Resource || asked.Resource == projectsv1alpha1.RequestsResource)
+	serve := h.routes[route{info.Resource, info.Verb}]
 	switch {
-	case ours && info.Verb == "get":
-		h.get(w, r)
-	case ours && (info.Verb == "list" || info.Verb == "watch"):
-		h.list(w, r)
+	case ours && serve != nil:
+		serve(w, r)
 	case ours:
-		h.fail(w, r, apierrors.NewMethodNotSupported(resource.GroupResource(), info.Verb))
+		h.fail(w, r, apierrors.NewMethodNotSupported(asked.GroupResource(), info.Verb))
 	default:
 		h.serveDiscovery(w, r)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -31,7 +32,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{Directory: NewDirectory()}
-	handler, err := NewHandler(w.Directory)
+	handler, err := NewHandler(w.Directory, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,16 +159,20 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// TestDiscovery: a client finds the resource, which is read-only.
+// TestDiscovery: a client finds the resources and what it can do with them.
 func TestDiscovery(t *testing.T) {
 	w := newWorld(t)
 	client := clientdiscovery.NewDiscoveryClientForConfigOrDie(&rest.Config{Host: w.server.URL})
 	_, lists, err := client.ServerGroupsAndResources()
-	if err != nil || len(lists) != 1 || len(lists[0].APIResources) != 1 {
+	if err != nil || len(lists) != 1 {
 		t.Fatalf("got %v, %v", lists, err)
 	}
-	if got := lists[0].APIResources[0]; got.Name != "projects" || got.Namespaced || strings.Join(got.Verbs, ",") != "get,list,watch" {
-		t.Errorf("got %+v", got)
+	var found []string
+	for _, each := range lists[0].APIResources {
+		found = append(found, fmt.Sprintf("%s %v %s", each.Name, each.Namespaced, strings.Join(each.Verbs, ",")))
+	}
+	if diff := cmp.Diff([]string{"projects false delete,get,list,watch", "projectrequests false create"}, found); diff != "" {
+		t.Errorf("resources (-want +got):\n%s", diff)
 	}
 	response, err := w.server.Client().Post(w.server.URL+path, plain, strings.NewReader("{}"))
 	if err != nil {

@@ -41,16 +41,11 @@ func (s storage) Get(ctx context.Context, name string, _ *metav1.GetOptions) (ru
 	if err != nil {
 		return nil, err
 	}
-	items, _, err := s.directory.List(who)
+	found, err := s.directory.find(who, name)
 	if err != nil {
 		return nil, err
 	}
-	for _, item := range items {
-		if item.Name == name {
-			return item.DeepCopy(), nil
-		}
-	}
-	return nil, apierrors.NewNotFound(projectsv1alpha1.GroupVersion.WithResource(projectsv1alpha1.Resource).GroupResource(), name)
+	return found.object.DeepCopy(), nil
 }
 
 // List implements rest.Lister.

@@ -6,6 +6,7 @@ package names
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -99,6 +100,19 @@ const (
 	// the tenant opts out of the resource metrics API that is kept in place for
 	// it.
 	Metrics = Domain + "/metrics"
+	// Requester is an annotation on a VirtualCluster: the user of the super cluster
+	// who has requested the project. RequesterRole is the ClusterRole that the
+	// user has in it.
+	Requester     = Domain + "/requester"
+	RequesterRole = Domain + "/requester-cluster-role"
+	// RequesterBinding is an annotation on a tenant's namespace kube-system, by
+	// which the tenant opts out of the binding of that ClusterRole.
+	RequesterBinding = Domain + "/requester-binding"
+	// ProjectClaim is an annotation on a VirtualCluster: the UID of the
+	// ProjectClaim for which it was created. ProjectTemplate is a label: the name
+	// of the template.
+	ProjectClaim    = Domain + "/project-claim"
+	ProjectTemplate = Domain + "/project-template"
 	// Applied is an annotation on what the manager keeps in place in a tenant:
 	// which state of it was applied.
 	Applied = Domain + "/applied"
@@ -130,6 +144,12 @@ const (
 	// Forced. Its domain is that of Arktos, whose manifests have it.
 	CRDSharingPolicy = "arktos.futurewei.com/crd-sharing-policy"
 )
+
+// MemberPrefix begins the names that members of a tenant have inside, and those
+// of their groups. No user of the tenant's own has such a name unless the
+// tenant's admin makes one, and none of Kubernetes' own groups is among them, so
+// that a member is permitted only what the tenant's RBAC permits to these names.
+const MemberPrefix = "member:"
 
 // Values of ApplicableRange and CRDSharingPolicy.
 const (
@@ -211,6 +231,17 @@ const hashDigits = 10
 // may be: see ValidateClusterKey.
 func ClusterKey(namespace, name string, uid types.UID) string {
 	return namespace + "-" + digest(6, string(uid)) + "-" + name
+}
+
+// slotDigits is the number of hex digits that keep users apart in the names of
+// slots (80 bits).
+const slotDigits = 20
+
+// ProjectSlot returns the name of the VirtualCluster in a slot of a user: a user
+// has as many projects of a template as there are slots, because names are
+// unique.
+func ProjectSlot(template, requester string, slot int32) string {
+	return digest(slotDigits, template+"\x00"+requester) + "-" + strconv.Itoa(int(slot))
 }
 
 // ValidateClusterKey says what is wrong with a cluster key as the name of a

@@ -1,5 +1,6 @@
 // Package v1alpha1 is the API of projects, which the gateway serves: what of a
-// VirtualCluster its members see. There are no CRDs of it, and nothing is stored.
+// VirtualCluster its members see, and how users request one. There are no CRDs
+// of it, and nothing is stored.
 //
 // +kubebuilder:object:generate=true
 // +kubebuilder:skip
@@ -15,12 +16,15 @@ import (
 // GroupVersion is the group and version of the types of this package.
 var GroupVersion = schema.GroupVersion{Group: "tenancy.x-k8s.io", Version: "v1alpha1"}
 
-// Resource is the name of projects in paths.
-const Resource = "projects"
+// The names of projects and of requests for them in paths.
+const (
+	Resource         = "projects"
+	RequestsResource = "projectrequests"
+)
 
 // AddToScheme registers the types of this package.
 func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion, &Project{}, &ProjectList{})
+	s.AddKnownTypes(GroupVersion, &Project{}, &ProjectList{}, &ProjectRequest{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }
@@ -60,4 +64,37 @@ type ProjectList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []Project `json:"items"`
+}
+
+// ProjectRequest requests a project with its name, of which the caller becomes a
+// member. It can only be created; the response to it has the status.
+//
+// +kubebuilder:object:root=true
+type ProjectRequest struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object's metadata. Only the name is used.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what is requested.
+	// +optional
+	Spec ProjectRequestSpec `json:"spec,omitempty"`
+	// status is the project that was created.
+	// +optional
+	Status ProjectRequestStatus `json:"status,omitempty"`
+}
+
+// ProjectRequestSpec is what a user requests.
+type ProjectRequestSpec struct {
+	// template names the ProjectTemplate. Default: the only one from which the
+	// caller may request projects.
+	// +optional
+	Template string `json:"template,omitempty"`
+}
+
+// ProjectRequestStatus is the project that was created.
+type ProjectRequestStatus struct {
+	// clusterKey is the name of the project that never changes.
+	// +optional
+	ClusterKey string `json:"clusterKey,omitempty"`
 }

@@ -1,8 +1,9 @@
 // Package v1alpha1 is the API of the platform admin: VirtualCluster, a tenant's
 // control plane; HostedControlPlane and ControlPlaneStore, by which vc-manager
-// and vc-host run those of provisioner Hosted; and ClusterVersion, the manifests
-// from which the Native provisioner builds one. Native is not implemented yet,
-// and nothing reads ClusterVersions.
+// and vc-host run those of provisioner Hosted; ProjectTemplate and ProjectClaim,
+// by which users request one; and ClusterVersion, the manifests from which the
+// Native provisioner builds one. Native is not implemented yet, and nothing
+// reads ClusterVersions.
 //
 // +kubebuilder:object:generate=true
 // +groupName=tenancy.x-k8s.io
@@ -23,7 +24,9 @@ func AddToScheme(s *runtime.Scheme) error {
 		&VirtualCluster{}, &VirtualClusterList{},
 		&ClusterVersion{}, &ClusterVersionList{},
 		&HostedControlPlane{}, &HostedControlPlaneList{},
-		&ControlPlaneStore{}, &ControlPlaneStoreList{})
+		&ControlPlaneStore{}, &ControlPlaneStoreList{},
+		&ProjectTemplate{}, &ProjectTemplateList{},
+		&ProjectClaim{}, &ProjectClaimList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }
