@@ -22,15 +22,16 @@ import (
 func newProject(p *platform) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "project",
-		Short: "List projects, and choose the one that kubectl uses by default",
-		Long: "List the projects of which you are a member, and choose the one that kubectl uses by default.\n\n" +
+		Short: "List, request and delete projects, and choose the one that kubectl uses by default",
+		Long: "List the projects of which you are a member, request and delete your own, and choose the one that kubectl uses by default.\n\n" +
 			"Unlike the other commands, these are for the users of tenants: " +
 			"the server of the current context has to be the gateway, such as https://GATEWAY/tenants/projects.",
 		Example: "  kubectl vc project use shop\n  kubectl get pods",
 		Args:    arguments(cobra.NoArgs),
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newProjectList(p), newProjectGet(p), newProjectUse(p), newProjectCurrent(p), newProjectUnset(p))
+	c.AddCommand(newProjectList(p), newProjectGet(p), newProjectRequest(p), newProjectDelete(p),
+		newProjectUse(p), newProjectCurrent(p), newProjectUnset(p))
 	return c
 }
 
@@ -66,6 +67,8 @@ func explainProject(err error, attempted string) error {
 	case isMissingProject(err):
 		return exit.With(fmt.Errorf("%s: it does not exist, or you are not a member: %w", attempted, err),
 			"List your projects: kubectl vc project list")
+	case isOfProjects(err):
+		return exit.With(fmt.Errorf("%s: %w", attempted, err), "List your projects: kubectl vc project list")
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		return exit.With(fmt.Errorf("%s: %w", attempted, err),
 			"Use a context whose server is the gateway, and whose user is one of the super cluster: kubectl config get-contexts")
@@ -75,12 +78,18 @@ func explainProject(err error, attempted string) error {
 
 // isMissingProject reports whether a gateway says that there is no such project.
 func isMissingProject(err error) bool {
+	return apierrors.IsNotFound(err) && isOfProjects(err)
+}
+
+// isOfProjects reports whether a gateway says it about a project: its message
+// says what to do.
+func isOfProjects(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
-	if !ok || !apierrors.IsNotFound(err) {
+	if !ok || status.Status().Details == nil {
 		return false
 	}
-	details := status.Status().Details
-	return details != nil && details.Kind == projectsv1alpha1.Resource
+	kind := status.Status().Details.Kind
+	return kind == projectsv1alpha1.Resource || kind == projectsv1alpha1.RequestsResource
 }
 
 // getProject reads a project.
