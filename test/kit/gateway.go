@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -14,8 +15,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	projectsv1alpha1 "github.com/virtualcluster/virtualcluster/apis/projects/v1alpha1"
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/config/rbac"
 	"github.com/virtualcluster/virtualcluster/gateway/app"
 	"github.com/virtualcluster/virtualcluster/internal/pki"
@@ -181,4 +186,61 @@ func UserPEM(super *local.SuperCluster, controlPlane, name string, validity time
 	pair, err := authority.Client(name, groups, validity, time.Now())
 	Expect(err).NotTo(HaveOccurred())
 	return pair
+}
+
+// ProjectsOf returns a client of the API of projects, for a user of the super
+// cluster with a certificate.
+func ProjectsOf(super *local.SuperCluster, door Door, name string, groups ...string) client.Client {
+	GinkgoHelper()
+	pair := UserPEM(super, "super", name, time.Hour, groups...)
+	scheme := runtime.NewScheme()
+	Expect(projectsv1alpha1.AddToScheme(scheme)).To(Succeed())
+	c, err := client.New(&rest.Config{
+		Host:            "https://" + door.Address + "/tenants/projects",
+		TLSClientConfig: rest.TLSClientConfig{CAData: door.CA, CertData: pair.CertPEM, KeyData: pair.KeyPEM},
+		QPS:             -1,
+	}, client.Options{Scheme: scheme})
+	Expect(err).NotTo(HaveOccurred())
+	return c
+}
+
+// ProjectRequest returns a request for a project.
+func ProjectRequest(name, template string) *projectsv1alpha1.ProjectRequest {
+	return &projectsv1alpha1.ProjectRequest{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: projectsv1alpha1.ProjectRequestSpec{Template: template},
+	}
+}
+
+// Project returns a project to be read or deleted.
+func Project(name string) *projectsv1alpha1.Project {
+	return &projectsv1alpha1.Project{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+// ProjectTemplate creates a template in a namespace of its own. The cleanup
+// deletes it with the projects that were requested from it, and waits.
+func ProjectTemplate(ctx context.Context, super *local.SuperCluster, name string, change ...func(*tenancyv1alpha1.ProjectTemplateSpec)) {
+	GinkgoHelper()
+	template := &tenancyv1alpha1.ProjectTemplate{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: tenancyv1alpha1.ProjectTemplateSpec{
+		Namespace:  name,
+		Requesters: []tenancyv1alpha1.Member{{Kind: tenancyv1alpha1.MemberGroup, Name: "system:authenticated"}},
+	}}
+	for _, f := range change {
+		f(&template.Spec)
+	}
+	Create(ctx, super.Client, Namespace(name), template)
+	DeferCleanup(func(ctx SpecContext) {
+		Expect(super.Client.Delete(ctx, template)).To(Succeed())
+		claims := func() ([]tenancyv1alpha1.ProjectClaim, error) {
+			list := &tenancyv1alpha1.ProjectClaimList{}
+			err := super.Client.List(ctx, list)
+			return slices.DeleteFunc(list.Items, func(c tenancyv1alpha1.ProjectClaim) bool { return c.Spec.Template != name }), err
+		}
+		all, err := claims()
+		Expect(err).NotTo(HaveOccurred())
+		for i := range all {
+			Expect(client.IgnoreNotFound(super.Client.Delete(ctx, &all[i]))).To(Succeed())
+		}
+		Eventually(claims).WithTimeout(3 * Soon).Should(BeEmpty())
+		Expect(super.Client.Delete(ctx, Namespace(name))).To(Succeed())
+	})
 }
