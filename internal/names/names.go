@@ -136,6 +136,9 @@ const (
 	// SharedCRD is a label on a tenant's CRDs that are copies of the super
 	// cluster's. Its value is a random one that the record of the copy has too.
 	SharedCRD = Domain + "/shared-crd"
+	// FixedCRD is an annotation on such a copy that a tenant cannot make its own:
+	// Forced or Replaced.
+	FixedCRD = Domain + "/fixed-crd"
 	// PurgeCRDs is an annotation on a VirtualCluster by which an admin deletes
 	// recalled CRDs of the tenant with all their objects. It holds name/UID,
 	// separated by commas.
@@ -151,10 +154,11 @@ const (
 // that a member is permitted only what the tenant's RBAC permits to these names.
 const MemberPrefix = "member:"
 
-// Values of ApplicableRange and CRDSharingPolicy.
+// Values of ApplicableRange, CRDSharingPolicy and FixedCRD.
 const (
 	AllTenants = "*"
 	Forced     = "forced"
+	Replaced   = "replaced"
 )
 
 // The NetworkPolicies that are in each namespace of a tenant in the super

@@ -320,7 +320,7 @@ func (c *ControlPlane) startServer(ctx context.Context) (*apiServer, error) {
 
 // wrapAPIs wraps what serves authorized requests.
 func (c *ControlPlane) wrapAPIs(apis http.Handler) http.Handler {
-	return c.count(c.changes.Wrap(apis))
+	return c.count(c.changes.Wrap(c.attribute(apis)))
 }
 
 // watch waits for the end, and renews certificates meanwhile. It retries failed

@@ -38,11 +38,12 @@ func controllersOfTenant(daemonSets bool) []Controller {
 	return controllers.Tenant()
 }
 
-// validation returns what the control plane validates beside upstream's
-// admission; nil for nothing.
-func (s Spec) validation() admission.ValidationInterface {
-	if s.DaemonSets {
-		return nil
+// validations return what the control plane validates beside upstream's
+// admission.
+func (s Spec) validations() []admission.ValidationInterface {
+	all := []admission.ValidationInterface{&protectSharedCRDs{}}
+	if !s.DaemonSets {
+		all = append(all, refuseDaemonSets{})
 	}
-	return refuseDaemonSets{}
+	return all
 }

@@ -128,19 +128,25 @@ func (s *Syncer) forget(ctx context.Context, of *subject, o observation) error {
 // create creates the copy.
 func (s *Syncer) create(ctx context.Context, of *subject, o observation) error {
 	d := &crd{ObjectMeta: metav1.ObjectMeta{Name: of.name}, Spec: *of.desired.DeepCopy()}
-	mark(d, o.record.Mark, of.published.definition)
+	mark(d, o.record.Mark, o.fixed(), of.published.definition)
 	return client.IgnoreAlreadyExists(s.cluster.GetClient().Create(ctx, d))
 }
 
-// mark sets the mark of a CRD, or removes it if it is empty. Without the
-// annotation of the super cluster's, an apiserver rejects a CRD in a group of
-// Kubernetes.
-func mark(d *crd, value string, system *crd) {
+// mark sets the mark of a CRD, or removes it if it is empty, and why the tenant
+// cannot make the copy its own. Without the annotation of the super cluster's,
+// an apiserver rejects a CRD in a group of Kubernetes.
+func mark(d *crd, value, fixed string, system *crd) {
+	if value == "" || fixed == "" {
+		delete(d.Annotations, names.FixedCRD)
+	}
 	if value == "" {
 		delete(d.Labels, names.SharedCRD)
 		return
 	}
 	metav1.SetMetaDataLabel(&d.ObjectMeta, names.SharedCRD, value)
+	if fixed != "" {
+		metav1.SetMetaDataAnnotation(&d.ObjectMeta, names.FixedCRD, fixed)
+	}
 	if system != nil {
 		if approved, ok := system.Annotations[apiextensionsv1.KubeAPIApprovedAnnotation]; ok {
 			metav1.SetMetaDataAnnotation(&d.ObjectMeta, apiextensionsv1.KubeAPIApprovedAnnotation, approved)
@@ -153,7 +159,7 @@ func mark(d *crd, value string, system *crd) {
 func (s *Syncer) write(ctx context.Context, o observation, desired *spec, value string, system *crd) error {
 	changed := o.found.DeepCopy()
 	changed.Spec = *desired.DeepCopy()
-	mark(changed, value, system)
+	mark(changed, value, o.fixed(), system)
 	if equality.Semantic.DeepEqual(changed, o.found) {
 		return nil
 	}

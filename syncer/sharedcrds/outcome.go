@@ -48,7 +48,7 @@ func (of *subject) outcome(err error) outcome {
 	if err == nil {
 		return outcome{}
 	}
-	o := outcome{message: of.name + ": " + vcstatus.Truncate(err.Error(), longest)}
+	o := outcome{message: of.name + ": " + vcstatus.Printable(vcstatus.Truncate(err.Error(), longest))}
 	switch {
 	case errors.As(err, &conflict{}):
 		o.reason = tenancyv1alpha1.ReasonConflict

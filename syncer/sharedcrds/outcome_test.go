@@ -29,6 +29,7 @@ func TestCondition(t *testing.T) {
 		"objects are left":     {[]error{fmt.Errorf("%w: 1", errLeft), nil}, "False", tenancyv1alpha1.ReasonObjectsLeft, "kept", 0},
 		"changed meanwhile":    {[]error{changed}, "False", tenancyv1alpha1.ReasonRetrying, "changed", time.Second},
 		"a failure":            {[]error{errors.New("boom")}, "False", tenancyv1alpha1.ReasonRetrying, "boom", 0},
+		"control characters":   {[]error{errors.New("\x1b[31mred\r\n\u202edone\x00\xff")}, "False", tenancyv1alpha1.ReasonRetrying, ":  [31mred   done ", 0},
 		"a very long failure":  {[]error{errors.New(strings.Repeat("ж", 1<<10))}, "False", tenancyv1alpha1.ReasonRetrying, "жжж", 0},
 		"conflicts of 40 CRDs": {slices.Repeat([]error{conflict{errors.New(strings.Repeat("x", 1<<10))}}, 40), "False", tenancyv1alpha1.ReasonConflict, "xxx", 0},
 	}

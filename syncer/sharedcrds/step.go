@@ -1,5 +1,7 @@
 package sharedcrds
 
+import "github.com/virtualcluster/virtualcluster/internal/names"
+
 // observation is what the next step for a CRD depends on.
 type observation struct {
 	// answer is that of the lookup; forced reports whether the CRD overrides the
@@ -21,6 +23,17 @@ func (o *observation) marked() bool { return o.found != nil && markOf(o.found) =
 
 // unmarked reports whether the tenant's CRD has no mark.
 func (o *observation) unmarked() bool { return markOf(o.found) == "" }
+
+// fixed returns why the tenant cannot make the copy its own; empty if it can.
+func (o *observation) fixed() string {
+	switch {
+	case o.forced:
+		return names.Forced
+	case o.record.hasOwn():
+		return names.Replaced
+	}
+	return ""
+}
 
 // step is what a reconcile does next for a CRD.
 type step string

@@ -32,6 +32,8 @@ const (
 	breath = 200 * time.Millisecond
 	// perCRD is how long the steps of one CRD may take in one reconcile.
 	perCRD = 10 * time.Minute
+	// maxUID is the maximum length of the UID of a tenant's CRD, which is recorded.
+	maxUID = 128
 	// maxSteps is the maximum number of steps of one CRD in one reconcile.
 	maxSteps = 12
 )
@@ -258,6 +260,9 @@ func (s *Syncer) observe(ctx context.Context, of *subject) (observation, error) 
 	var stored []string
 	if err == nil {
 		o.found, stored = found, found.Status.StoredVersions
+		if len(found.UID) > maxUID {
+			return o, fmt.Errorf("read CustomResourceDefinition %s: its UID has more than %d bytes", of.name, maxUID)
+		}
 	}
 	local := o.record.hasOwn() || o.record == nil && o.found != nil
 	o.answer, of.desired = Lookup(System{}, of.policy, local), nil

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -97,6 +98,16 @@ func (c processCluster) GetClient() client.Client       { return c.client }
 func (c processCluster) GetCache() cache.Cache          { return c.cache }
 func (processCluster) Learn(*meta.RESTMapping)          {}
 func (processCluster) Verify(ctx context.Context) error { return ctx.Err() }
+
+// asPlatform returns a tenant with the client of the platform.
+func asPlatform(ctx context.Context, t *local.Tenant) *local.Tenant {
+	GinkgoHelper()
+	secret := &corev1.Secret{}
+	Expect(super.Client.Get(ctx, client.ObjectKey{Namespace: t.Key(), Name: names.AdminKubeconfigSecret}, secret)).To(Succeed())
+	config := must(clientcmd.RESTConfigFromKubeConfig(names.PlatformKubeconfig(secret.Data)))
+	config.QPS = -1
+	return &local.Tenant{VC: t.VC, Config: config, Client: must(local.NewClient(config))}
+}
 
 // sharingProcess runs the syncer of the shared CRDs of one tenant.
 type sharingProcess struct {
@@ -202,7 +213,7 @@ var _ = Describe("A syncer that is killed at every write of a shared CRD", Order
 
 	BeforeAll(func(ctx SpecContext) {
 		t = tenant(ctx)
-		p = newSharingProcess(ctx, t)
+		p = newSharingProcess(ctx, asPlatform(ctx, t))
 	})
 
 	Describe("while no other runs", Ordered, func() {
@@ -245,8 +256,8 @@ var _ = Describe("A syncer that is killed at every write of a shared CRD", Order
 					Eventually(kit.Read(ctx, t.Client, seen)).Should(And(HaveField("GetUID()", u.GetUID()), field(u.Object["spec"], "spec")))
 				}
 				if round == 1 {
-					By("storing objects in a version of the shared CRD, which the tenant changes for that")
-					kit.Edit(ctx, t.Client, d.DeepCopy(), storeInVersion("v2"))
+					By("storing objects in a version of the shared CRD, as a tenant with an external control plane can")
+					kit.Edit(ctx, p.tenant.Client, d.DeepCopy(), storeInVersion("v2"))
 				}
 				By("changing an object under the shared CRD")
 				kit.Edit(ctx, t.Client, sharedObject(d, "v2", objects[0].GetName(), nil), func(u *unstructured.Unstructured) {
@@ -279,7 +290,7 @@ var _ = Describe("A syncer that is killed at every write of a shared CRD", Order
 			share(ctx, d)
 			choose(ctx, t, sharedcrds.SystemCRDFirst)
 			reach(ctx, "replaced", func() bool { return phaseOf(ctx, t, d.Name) == "Replaced" })
-			kit.Edit(ctx, t.Client, d.DeepCopy(), storeInVersion("v1"))
+			kit.Edit(ctx, p.tenant.Client, d.DeepCopy(), storeInVersion("v1"))
 			choose(ctx, t, sharedcrds.LocalCRDFirst)
 			// More writes than a page of objects has, and fewer than there are objects.
 			for processes := 0; phaseOf(ctx, t, d.Name) != ""; processes++ {

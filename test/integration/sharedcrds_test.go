@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	gomegatypes "github.com/onsi/gomega/types"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -136,6 +138,16 @@ func sharedCondition(ctx context.Context, t *local.Tenant) func() (string, error
 	}
 }
 
+// unmodified creates a tenant with an external control plane: a kube-apiserver
+// of another vc-standalone.
+func unmodified(ctx context.Context) *local.Tenant {
+	GinkgoHelper()
+	host := startOtherHost(ctx)
+	DeferCleanup(func() { Expect(host.Stop()).To(Succeed()) })
+	there := &local.Tenant{Client: host.Client, Config: host.Config, VC: virtualCluster()}
+	return tenantThrough(ctx, there, must(os.ReadFile(filepath.Join(host.Dir, "super.kubeconfig"))))
+}
+
 // createServed creates an object as soon as the tenant serves its version.
 func createServed(ctx context.Context, t *local.Tenant, u *unstructured.Unstructured) {
 	GinkgoHelper()
@@ -204,25 +216,31 @@ var _ = Describe("Shared CRDs", Ordered, func() {
 		Eventually(kit.Get).WithContext(ctx).WithArguments(blue.Client, d.DeepCopy()).WithTimeout(2 * kit.Soon).Should(isGone)
 	})
 
-	It("are repaired when the tenant changes or deletes them, and follow the super cluster's", func(ctx SpecContext) {
+	It("follow the super cluster's, and cannot be changed or deleted by a tenant", func(ctx SpecContext) {
 		d := sharedDefinition("bellow", []string{"color"}, []string{"v1"}, publishedTo(names.AllTenants), forced)
 		share(ctx, d)
 		own := d.DeepCopy()
 		kit.ShouldExist(ctx, red.Client, own)
-		want := own.Spec.DeepCopy()
-		kit.Edit(ctx, red.Client, own, func(d *apiextensionsv1.CustomResourceDefinition) {
-			d.Spec.Names.ShortNames = []string{"bl"}
-			d.Labels = nil
+		refused := And(MatchError(apierrors.IsForbidden, "forbidden"), MatchError(ContainSubstring("the platform forces this CustomResourceDefinition")))
+		for _, change := range []definitionChange{
+			func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Names.ShortNames = []string{"bl"} },
+			func(d *apiextensionsv1.CustomResourceDefinition) { d.Labels = nil },
+			func(d *apiextensionsv1.CustomResourceDefinition) { d.Annotations = nil },
+			func(d *apiextensionsv1.CustomResourceDefinition) { d.Finalizers = []string{"example.com/mine"} },
+		} {
+			changed := own.DeepCopy()
+			change(changed)
+			Expect(red.Client.Patch(ctx, changed, client.MergeFrom(own))).To(refused)
+		}
+		trimmed := own.DeepCopy()
+		trimmed.Status.StoredVersions = []string{"v1", "v2"}
+		Expect(red.Client.Status().Patch(ctx, trimmed, client.MergeFrom(own))).To(refused)
+		Expect(red.Client.Delete(ctx, own.DeepCopy())).To(refused)
+		Expect(red.Client.DeleteAllOf(ctx, own.DeepCopy(), client.MatchingFields{"metadata.name": own.Name})).To(refused)
+		Expect(red.Client.Create(ctx, sharedDefinition("bellow", nil, []string{"v9"}))).To(refused)
+		kit.Edit(ctx, red.Client, own.DeepCopy(), func(d *apiextensionsv1.CustomResourceDefinition) {
+			metav1.SetMetaDataAnnotation(&d.ObjectMeta, "example.com/note", "of the tenant")
 		})
-		repaired := WithTransform(func(d *apiextensionsv1.CustomResourceDefinition) any { return &d.Spec }, Equal(want))
-		Eventually(kit.Read(ctx, red.Client, own)).Should(And(repaired, HaveField("Labels", HaveKey(names.SharedCRD))))
-
-		By("not letting the tenant create its own under a forced name")
-		Expect(red.Client.Create(ctx, sharedDefinition("bellow", nil, []string{"v9"}))).To(MatchError(apierrors.IsAlreadyExists, "exists"))
-
-		was := own.DeepCopy()
-		Expect(red.Client.Delete(ctx, own)).To(Succeed())
-		Eventually(kit.Read(ctx, red.Client, own)).WithTimeout(2 * kit.Soon).Should(HaveField("UID", Not(Equal(was.UID))))
 
 		kit.Edit(ctx, super.Client, d, func(d *apiextensionsv1.CustomResourceDefinition) {
 			next := *d.Spec.Versions[0].DeepCopy()
@@ -230,6 +248,27 @@ var _ = Describe("Shared CRDs", Ordered, func() {
 			d.Spec.Versions = append(d.Spec.Versions, next)
 		})
 		Eventually(kit.Read(ctx, red.Client, own)).Should(servedVersions("v1", "v2"))
+	})
+
+	It("are repaired when a tenant with an external control plane changes or deletes them", func(ctx SpecContext) {
+		d := sharedDefinition("awl", []string{"color"}, []string{"v1"}, publishedTo(names.AllTenants), forced)
+		share(ctx, d)
+		outside := unmodified(ctx)
+		own := d.DeepCopy()
+		kit.ShouldExist(ctx, outside.Client, own)
+		want := own.Spec.DeepCopy()
+		kit.Edit(ctx, outside.Client, own, func(d *apiextensionsv1.CustomResourceDefinition) {
+			d.Spec.Names.ShortNames = []string{"bl"}
+			d.Labels, d.Annotations = nil, nil
+		})
+		repaired := WithTransform(func(d *apiextensionsv1.CustomResourceDefinition) any { return &d.Spec }, Equal(want))
+		Eventually(kit.Read(ctx, outside.Client, own)).Should(And(repaired, HaveField("Labels", HaveKey(names.SharedCRD)),
+			HaveField("Annotations", HaveKeyWithValue(names.FixedCRD, names.Forced))))
+		Expect(outside.Client.Create(ctx, sharedDefinition("awl", nil, []string{"v9"}))).To(MatchError(apierrors.IsAlreadyExists, "exists"))
+
+		was := own.DeepCopy()
+		Expect(outside.Client.Delete(ctx, own)).To(Succeed())
+		Eventually(kit.Read(ctx, outside.Client, own)).WithTimeout(2 * kit.Soon).Should(HaveField("UID", Not(Equal(was.UID))))
 	})
 
 	It("are recalled by one deletion, which keeps the tenant's objects until an admin says otherwise", func(ctx SpecContext) {
@@ -299,6 +338,7 @@ var _ = Describe("Shared CRDs", Ordered, func() {
 
 		choose(ctx, red, sharedcrds.SystemCRDFirst)
 		Eventually(kit.Read(ctx, red.Client, d)).Should(servedVersions("v1", "v2"))
+		Expect(red.Client.Delete(ctx, own.DeepCopy())).To(MatchError(ContainSubstring("in the place of your own")))
 		now := sharedObject(d, "v2", "kept", nil)
 		Eventually(kit.Get).WithContext(ctx).WithArguments(red.Client, now).Should(Succeed())
 		now.SetLabels(map[string]string{"touched": "true"})
@@ -361,6 +401,36 @@ var _ = Describe("Shared CRDs", Ordered, func() {
 			Expect("kept-" + found).To(Equal(all.Items[i].GetName()))
 		}
 	})
+
+	It("are served by all of many tenants in seconds", func(ctx SpecContext) {
+		const label = "example.com/crowd"
+		crowd := make([]*local.Tenant, atLength(50, 5))
+		var creating errgroup.Group
+		creating.SetLimit(5)
+		for i := range crowd {
+			creating.Go(func() error {
+				defer GinkgoRecover()
+				crowd[i] = tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) { metav1.SetMetaDataLabel(&vc.ObjectMeta, label, "yes") })
+				return nil
+			})
+		}
+		Expect(creating.Wait()).To(Succeed())
+		d := sharedDefinition("mill", []string{"color"}, []string{"v1"}, publishedTo(label+"=yes"))
+		began := time.Now()
+		share(ctx, d)
+		var serving errgroup.Group
+		for _, t := range crowd {
+			serving.Go(func() error {
+				return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 2*kit.Soon, true, func(ctx context.Context) (bool, error) {
+					list := &unstructured.UnstructuredList{}
+					list.SetGroupVersionKind(sharedObject(d, "v1", "", nil).GroupVersionKind())
+					return t.Client.List(ctx, list) == nil, nil
+				})
+			})
+		}
+		Expect(serving.Wait()).To(Succeed())
+		AddReportEntry(fmt.Sprintf("served by %d tenants", len(crowd)), time.Since(began))
+	}, NodeTimeout(5*time.Minute))
 
 	It("are Cluster API's, with which a tenant works", func(ctx SpecContext) {
 		for _, file := range []string{"cluster.x-k8s.io_clusters", "cluster.x-k8s.io_machines", "ipam.cluster.x-k8s.io_ipaddressclaims"} {

@@ -52,7 +52,7 @@ func StartLaggingAPIServer(ctx context.Context, s *SuperCluster, program, dir st
 	}
 	config := rest.CopyConfig(s.Config)
 	config.Host = "https://" + address
-	config.TLSClientConfig.Insecure, config.CAData, config.CAFile, config.ServerName = true, nil, "", ""
+	config.Insecure, config.CAData, config.CAFile, config.ServerName = true, nil, "", ""
 	// It has no discovery of all groups.
 	a.Client, err = client.NewWithWatch(config, client.Options{Scheme: s.Client.Scheme(), Mapper: s.Client.RESTMapper()})
 	return a, err

@@ -58,10 +58,18 @@ func (c *Chain) newAdmission(t *Tenant) (admission.Interface, error) {
 		},
 	}
 	built, err := p.build()
-	if err != nil || t.spec.Validation == nil {
-		return built, err
+	if err != nil {
+		return nil, err
 	}
-	return admission.NewChainHandler(built, t.spec.Validation), nil
+	handlers := []admission.Interface{built}
+	for _, v := range t.spec.Validations {
+		p.common.Initialize(v)
+		if err := admission.ValidateInitialization(v); err != nil {
+			return nil, fmt.Errorf("initialize the admission of tenant %q: %w", t.spec.Name, err)
+		}
+		handlers = append(handlers, v)
+	}
+	return admission.NewChainHandler(handlers...), nil
 }
 
 // plugins create the admission plugins of a tenant.

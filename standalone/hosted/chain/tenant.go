@@ -58,9 +58,9 @@ type Spec struct {
 	// Network dials the connections that users of the apiserver cause; nil for
 	// one that connects to nothing.
 	Network egress.Network
-	// Validation validates what upstream's admission has admitted; nil for
-	// nothing more.
-	Validation admission.ValidationInterface
+	// Validations validate what upstream's admission has admitted. They are
+	// initialized as upstream's plugins are.
+	Validations []admission.ValidationInterface
 	// Wrap wraps what serves a request that is authorized; nil for nothing.
 	Wrap func(http.Handler) http.Handler
 	// Filter wraps all that serves a request; nil for nothing.
