@@ -29,7 +29,7 @@ BENCH_FLAGS     ?=
 # The same for make conformance: --focus=sig-network, --on=shared, --failed.
 CONFORMANCE_FLAGS ?=
 
-GENERATED   := ':(glob)apis/**/zz_generated.*.go' ':(glob)config/crd/*_*.yaml' ':(glob)config/rbac/*/role.yaml' docs/metrics.md docs/kubectl-vc.md docs/security.md README.md docs/admins charts/virtualcluster/templates capi/apis capi/config
+GENERATED   := ':(glob)apis/**/zz_generated.*.go' ':(glob)config/crd/*_*.yaml' ':(glob)config/networks/*_*.yaml' ':(glob)config/rbac/*/role.yaml' docs/metrics.md docs/kubectl-vc.md docs/security.md README.md docs/admins charts/virtualcluster/templates capi/apis capi/config
 RACE_PACKAGES = $(shell go list ./... | grep -v -e '^$(MODULE)/test/integration' -e '^$(MODULE)/test/e2e' -e '^$(MODULE)/test/escapes')
 
 ##@ Try it
@@ -101,7 +101,8 @@ conformance-suite: node ## Build Kubernetes' conformance suite and its images in
 generate: $(TOOLS)/controller-gen ## Generate what lists kinds, deepcopy functions, CRDs, RBAC roles, and the references of metrics and commands
 	go run ./hack/kinds .
 	$(TOOLS)/controller-gen object paths=./apis/...
-	$(TOOLS)/controller-gen crd:generateEmbeddedObjectMeta=true paths=./apis/... output:crd:dir=config/crd
+	$(TOOLS)/controller-gen crd:generateEmbeddedObjectMeta=true paths=./apis/tenancy/... output:crd:dir=config/crd
+	$(TOOLS)/controller-gen crd paths=./apis/network/... output:crd:dir=config/networks
 	$(TOOLS)/controller-gen rbac:roleName=vc-manager paths=./controllers/... output:rbac:dir=config/rbac/vc-manager
 	cd capi && $(TOOLS)/controller-gen object paths=./apis/...
 	cd capi && for p in infrastructure:nestedcluster control-plane:nestedcontrolplane; do dir=$${p%%:*}; \

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
+	networkv1 "github.com/virtualcluster/virtualcluster/apis/network/v1"
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/component"
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
@@ -81,6 +82,10 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 	if err != nil {
 		return nil, err
 	}
+	defaultNetwork, err := opts.networks()
+	if err != nil {
+		return nil, err
+	}
 	syncing, err := engine.New(mgr, flows, engine.Options{
 		Timeout:    opts.Timeout,
 		Patrol:     opts.Patrol,
@@ -88,6 +93,7 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 		NodeLinger: opts.NodeLinger,
 		Changed:    tenants.Changed,
 		Queue:      opts.queue(),
+		Networks:   defaultNetwork,
 		Validation: gate,
 		Limits:     effectiveLimits(opts.Limits),
 		Metrics:    metrics.engine,
@@ -126,6 +132,9 @@ func newScheme() (*runtime.Scheme, error) {
 	}
 	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("register custom resource definitions: %w", err)
+	}
+	if err := networkv1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("register networks: %w", err)
 	}
 	if err := tenancyv1alpha1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("register the tenancy kinds: %w", err)

@@ -26,6 +26,9 @@ func (o *Options) kinds(scheme *runtime.Scheme) ([]kinds.Flow, []*kinds.Kind, er
 	if o.SharedDNS {
 		flows = resources.ForSharedDNS(flows)
 	}
+	if o.Networks {
+		flows = resources.ForNetworks(flows)
+	}
 	table, err := kinds.Table(flows, scheme)
 	return flows, table, err
 }

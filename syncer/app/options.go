@@ -15,6 +15,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/component"
 	"github.com/virtualcluster/virtualcluster/plugins/rules"
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
+	"github.com/virtualcluster/virtualcluster/syncer/networks"
 	"github.com/virtualcluster/virtualcluster/syncer/resources"
 )
 
@@ -58,6 +59,11 @@ type Options struct {
 	// SharedDNS copies Services of type ExternalName for the DNS that tenants
 	// share.
 	SharedDNS bool
+	// Networks gives tenants the API of networks.
+	Networks bool
+	// DefaultNetworkTemplate is a file with the default network of tenants; empty
+	// for one of type flat.
+	DefaultNetworkTemplate string
 	component.Options
 	// QuotaValidation enables validators. Without it, plugins are not called.
 	QuotaValidation bool
@@ -129,6 +135,9 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"all address ranges of the super cluster's pods; without it, tenants' pods cannot be reached from outside of the cluster")
 	flags.BoolVar(&o.SharedDNS, "shared-dns", o.SharedDNS,
 		"tenants share vc-dns: copy Services of type ExternalName for it, in a form that other components do not resolve")
+	flags.BoolVar(&o.Networks, "networks", o.Networks, "give tenants the API of networks, and sync pods and Services with the label of their network")
+	flags.StringVar(&o.DefaultNetworkTemplate, "default-network-template-path", o.DefaultNetworkTemplate,
+		"file with the default network of tenants, as JSON in which {{.}} is the cluster key of the tenant (default: a network of type flat)")
 	flags.StringToInt64Var(&o.Limits, "default-limits", o.Limits,
 		"maximum numbers of a tenant's objects in the super cluster, unless its spec.policy.limits has others; defaults: "+
 			describeLimits(DefaultLimits())+"; * is every other resource, and a negative number means no limit")
@@ -176,6 +185,9 @@ func (o *Options) Validate() error {
 	if o.Patrol < time.Second {
 		errs = append(errs, errors.New("--patrol must be at least 1s"))
 	}
+	if _, err := o.networks(); err != nil {
+		errs = append(errs, err)
+	}
 	if o.ShareTenants && o.LeaderElect {
 		errs = append(errs, errors.New("--share-tenants and --leader-elect are mutually exclusive: all replicas are active, or one of them"))
 	}
@@ -206,6 +218,22 @@ func (o *Options) agent() (resources.Agent, error) {
 		return resources.Agent{}, fmt.Errorf("--vn-agent-address: %w", err)
 	}
 	return resources.Agent{Host: host, Port: port}, nil
+}
+
+// networks returns the default network of tenants; nil if tenants have no
+// networks.
+func (o *Options) networks() (*networks.Template, error) {
+	switch {
+	case !o.Networks && o.DefaultNetworkTemplate != "":
+		return nil, errors.New("--default-network-template-path needs --networks")
+	case !o.Networks:
+		return nil, nil
+	}
+	template, err := networks.ReadTemplate(o.DefaultNetworkTemplate)
+	if err != nil {
+		return nil, fmt.Errorf("--default-network-template-path: %w", err)
+	}
+	return template, nil
 }
 
 // logGaps logs which features do not work with these options, for an admin who

@@ -30,6 +30,8 @@ const (
 	// IndexTargets indexes a tenant's objects by the addresses that they direct
 	// traffic to.
 	IndexTargets = "targets"
+	// IndexNetwork indexes a tenant's objects by the network that they name.
+	IndexNetwork = "network"
 )
 
 // ReferenceValue returns the value of IndexReferences for an object.
@@ -46,6 +48,9 @@ func TenantIndexes(k *kinds.Kind) toolscache.Indexers {
 	}
 	if k.Down != nil && k.Down.Targets != nil {
 		indexes[IndexTargets] = valuesOf(func(obj client.Object) []string { return addressValues("", k.Down.Targets(obj)) })
+	}
+	if k.Down != nil && k.Down.Network != nil {
+		indexes[IndexNetwork] = valuesOf(func(obj client.Object) []string { return []string{k.Down.Network(obj)} })
 	}
 	return indexes
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/custom"
 	"github.com/virtualcluster/virtualcluster/syncer/deletion"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/networks"
 	"github.com/virtualcluster/virtualcluster/syncer/own"
 	"github.com/virtualcluster/virtualcluster/syncer/pace"
 	"github.com/virtualcluster/virtualcluster/syncer/patrol"
@@ -38,6 +39,7 @@ type engagement struct {
 	outcomes  *outcomes
 	patrolled *patrol.Tenant
 	latencies *latencies
+	networks  *networks.Table // nil without networks
 	// turn is that of the object whose copy is being validated.
 	turn *queue.Turn
 	// pace is that of the tenant's apiserver.
@@ -68,9 +70,14 @@ func engage(all *shared, s *session.Session, setSlow func(*engagement, bool)) *e
 		_, err := g.events.watch(k)
 		return err
 	})
-	g.down = syncdown.NewSyncer(s, view, syncdown.Options{
+	options := syncdown.Options{
 		Nodes: g.up, Tokens: tokens, Own: own.NewSyncer(s, view), Removals: doubts, Usage: all.usage, Limits: all.limits,
-	})
+	}
+	if all.networks != nil {
+		g.networks = networks.NewTable(all.networks.Name())
+		options.Networks = g.networks
+	}
+	g.down = syncdown.NewSyncer(s, view, options)
 	g.outcomes = &outcomes{Session: s, denials: g.down, turn: g.turn}
 	g.patrolled = patrol.NewTenant(s, g.up, g.down, tokens, all.metrics.patrol)
 	g.pace = pace.New(&all.usual, func(slow bool) { setSlow(g, slow) })
@@ -115,6 +122,9 @@ func (s *engagement) run(name multicluster.ClusterName) {
 			Tenant: s.Identity(), Cluster: s.Cluster, Guard: s.Guard, Secrets: secrets, Report: s.Report,
 		})
 		running.Go(func() { crds.Run(s.Ctx) })
+	}
+	if s.networks != nil {
+		running.Go(func() { newNetworkSyncer(s).Run(s.Ctx) })
 	}
 	for _, r := range s.Identity().Sync.CustomResources {
 		running.Go(func() { custom.NewSyncer(s.shared.custom, s.Cluster, s, r).Run(s.Ctx) })

@@ -27,6 +27,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/limits"
+	"github.com/virtualcluster/virtualcluster/syncer/networks"
 	"github.com/virtualcluster/virtualcluster/syncer/patrol"
 	"github.com/virtualcluster/virtualcluster/syncer/queue"
 	"github.com/virtualcluster/virtualcluster/syncer/requests"
@@ -53,6 +54,8 @@ type Options struct {
 	Changed func(tenant string, at time.Time, urgent bool)
 	// Queue are the limits of workers and tenants.
 	Queue fairqueue.Options
+	// Networks is the default network of tenants; nil if tenants have no networks.
+	Networks *networks.Template
 	// Validation asks the validators of plugins before copies are written; nil
 	// without validators.
 	Validation *validation.Gate
@@ -91,6 +94,7 @@ func New(mgr mcmanager.Manager, flows []kinds.Flow, opts Options) (*Engine, erro
 		interval:     opts.Patrol,
 		watching:     make(chan struct{}),
 		beginning:    newTurns(beginners),
+		networks:     opts.Networks,
 		validation:   opts.Validation,
 		limits:       opts.Limits,
 		usage:        limits.NewUsage(),

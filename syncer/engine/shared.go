@@ -5,6 +5,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/syncer/custom"
 	"github.com/virtualcluster/virtualcluster/syncer/limits"
+	"github.com/virtualcluster/virtualcluster/syncer/networks"
 	"github.com/virtualcluster/virtualcluster/syncer/pace"
 	"github.com/virtualcluster/virtualcluster/syncer/session"
 	"github.com/virtualcluster/virtualcluster/syncer/sharedcrds"
@@ -17,6 +18,7 @@ type shared struct {
 
 	custom     *custom.Resources
 	crds       *sharedcrds.Shared
+	networks   *networks.Template // nil without networks
 	nodeLinger time.Duration
 	timeout    time.Duration
 	interval   time.Duration // of the patrol

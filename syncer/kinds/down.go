@@ -105,6 +105,11 @@ type Down[T client.Object] struct {
 	// Mirror is set for objects whose lifetime is that of their copy, and that
 	// run on a node.
 	Mirror *Mirror[T]
+	// Network returns the name of the network that an object names; empty for the
+	// default one. Copies of the kind have the label of their network, and are
+	// created when it can be used. The network of a mirrored object does not
+	// change. Nil for a kind without networks.
+	Network func(tenant T) string
 	// Own are the objects of the kind that the syncer owns in each namespace.
 	Own []Own[T]
 	// Parts are limited in addition to the number of objects.
@@ -142,7 +147,8 @@ func (d Down[T]) Erase() *Kind {
 			Reserved: or(d.Reserved, func(string) bool { return false }),
 			Adopt:    or(reads(d.Adopt), func(client.Object) bool { return false }),
 			Back:     changesViewed(d.Back), Status: changesViewed(d.Status), Same: compares(d.Same), Pending: d.erasedPending(),
-			Mirror: d.Mirror.erase(), Own: eraseEach(d.Own, Own[T].erase), Parts: eraseEach(d.Parts, Part[T].erase),
+			Network: reads(d.Network),
+			Mirror:  d.Mirror.erase(), Own: eraseEach(d.Own, Own[T].erase), Parts: eraseEach(d.Parts, Part[T].erase),
 			MaxInNamespace: d.MaxInNamespace, Affects: d.Affects, Digest: d.erasedDigest(),
 		},
 	}

@@ -5,6 +5,7 @@ package resources
 import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	networkv1 "github.com/virtualcluster/virtualcluster/apis/network/v1"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
@@ -42,7 +43,7 @@ func All(agent Agent, pods PodRanges) []kinds.Flow {
 // networkLabel is the label for the network of a pod or service, and
 // defaultNetwork its default.
 const (
-	networkLabel   = "arktos.futurewei.com/network"
+	networkLabel   = networkv1.Label
 	defaultNetwork = "default"
 )
 

@@ -15,6 +15,7 @@ import (
 type creator struct {
 	contents   *contents
 	translator *translator
+	networks   networkTable
 	references *references
 	writer     *writer
 	requests   waker
@@ -38,6 +39,11 @@ func (s *creator) create(ctx context.Context, k *kinds.Kind, o session.Objects) 
 	if err := s.translator.admit(ctx, k, o); err != nil {
 		return err
 	}
+	release, err := useNetwork(s.networks, k, o)
+	if err != nil {
+		return err
+	}
+	defer release()
 	missing, err := s.references.ensure(ctx, k, o.Tenant)
 	if err != nil {
 		return err

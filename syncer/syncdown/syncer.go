@@ -46,6 +46,8 @@ type Options struct {
 	// Tokens and Own are the tenant's.
 	Tokens *tokens.Issuer
 	Own    *own.Syncer
+	// Networks are those of the tenant; nil if no kind has networks.
+	Networks networkTable
 	// Usage counts the copies of all tenants. Limits bound it unless the policy
 	// of the tenant does.
 	Usage  *limits.Usage
@@ -64,7 +66,7 @@ func NewSyncer(s *session.Session, view viewer, opts Options) *Syncer {
 	d := &Syncer{locks: &s.Locks, requests: s.Requests, tokens: opts.Tokens, pending: s.Pending}
 	grace := &gracePeriods{s.Tenant, opts.Removals}
 	quota := &quota{s.Tenant, opts.Usage, opts.Limits}
-	translator := &translator{s.Tenant, view, patch.Compile(s.Identity().Sync.Patches)}
+	translator := &translator{s.Tenant, view, patch.Compile(s.Identity().Sync.Patches), opts.Networks}
 	references := &references{s.Tenant, s.Kinds, s.SuperObjects, s.Requests, opts.Own, d}
 	patcher := &patcher{s.SuperObjects, s.Guard, view, references}
 	writer := &writer{s.Tenant, s.SuperObjects, s.Guard, quota, references, opts.Tokens, patcher}
@@ -72,7 +74,7 @@ func NewSyncer(s *session.Session, view viewer, opts Options) *Syncer {
 	d.observer = &observer{s.Tenant, s.TenantObjects, s.SuperObjects, s.References, grace, view}
 	d.contents = &contents{TenantObjects: s.TenantObjects, SuperObjects: s.SuperObjects}
 	d.status = &statusSyncer{s.Tenant, s.TenantObjects, view, opts.Nodes}
-	d.creator = &creator{d.contents, translator, references, writer, s.Requests, opts.Own}
+	d.creator = &creator{d.contents, translator, opts.Networks, references, writer, s.Requests, opts.Own}
 	d.deleter = &deleter{s.TenantObjects, s.SuperObjects, s.Guard, opts.Removals, grace, d.status, opts.Tokens, d.creator}
 	d.updater = &updater{d.contents, translator, writer, d.status, d.deleter, opts.Tokens, opts.Own}
 	d.comparer = &comparer{translator, patcher, d.status, opts.Tokens, opts.Own}

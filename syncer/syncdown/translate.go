@@ -16,8 +16,9 @@ import (
 type translator struct {
 	*session.Tenant
 
-	view    viewer
-	patches *patch.Set
+	view     viewer
+	patches  *patch.Set
+	networks networkTable
 }
 
 // viewer returns what the hooks of a kind may read beside an object.
@@ -50,6 +51,7 @@ func (s *translator) desired(ctx context.Context, k *kinds.Kind, o session.Objec
 	translate.Merge(desired, meta)
 	desired.SetName(meta.Name)
 	desired.SetNamespace(meta.Namespace)
+	labelNetwork(s.networks, k, o, desired)
 	if !s.patches.Has(k.Name) {
 		return desired, nil
 	}

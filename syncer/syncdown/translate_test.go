@@ -25,7 +25,7 @@ func (v of) In(_ context.Context, namespace string) kinds.View {
 
 func blueTranslator() *translator {
 	blue := session.NewTenant(kindstest.Blue())
-	return &translator{blue, of{blue}, patch.Compile(nil)}
+	return &translator{blue, of{blue}, patch.Compile(nil), nil}
 }
 
 // web returns the objects of a pod without a copy.

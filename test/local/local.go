@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	networkv1 "github.com/virtualcluster/virtualcluster/apis/network/v1"
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
@@ -163,7 +164,7 @@ func (s *SuperCluster) Stop() error {
 func NewClient(config *rest.Config) (client.WithWatch, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, tenancyv1alpha1.AddToScheme,
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, tenancyv1alpha1.AddToScheme, networkv1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, err

@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	networkv1 "github.com/virtualcluster/virtualcluster/apis/network/v1"
+	"github.com/virtualcluster/virtualcluster/syncer/caches"
+	"github.com/virtualcluster/virtualcluster/syncer/networks"
+	"github.com/virtualcluster/virtualcluster/syncer/queue"
+)
+
+// newNetworkSyncer returns the syncer of the networks of an engaged tenant.
+func newNetworkSyncer(s *engagement) *networks.Syncer {
+	return networks.NewSyncer(s.shared.networks, s.networks, s.shared.interval, networks.Tenant{
+		Key: s.Lane(), Cluster: s.Cluster, Pods: s.podsByNetwork, Wake: s.wakeNetwork,
+	})
+}
+
+// podsByNetwork counts the tenant's copies that run in each network.
+func (s *engagement) podsByNetwork(ctx context.Context) (map[string]int, error) {
+	found := map[string]int{}
+	for k := range s.SyncedKinds() {
+		if k.Down == nil || k.Down.Network == nil || k.Down.Mirror == nil {
+			continue
+		}
+		err := s.CacheOf(k).EachBy(ctx, k, caches.IndexCluster, s.Lane(), func(obj client.Object) {
+			if !k.Down.Mirror.Ended(obj) {
+				found[obj.GetLabels()[networkv1.Label]]++
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// wakeNetwork enqueues the tenant's objects that name a network.
+func (s *engagement) wakeNetwork(name string) {
+	named := []string{name}
+	if s.networks.Name("") == name {
+		named = append(named, "")
+	}
+	for k := range s.SyncedKinds() {
+		if k.Down == nil || k.Down.Network == nil {
+			continue
+		}
+		for _, network := range named {
+			// Reading a cache that has synced does not fail. If it did, the patrol
+			// would find the objects.
+			_ = s.Cache.EachKeyBy(s.Ctx, k, caches.IndexNetwork, network, func(key client.ObjectKey) {
+				s.Enqueue(s.Request(k, key), queue.PriorityNormal)
+			})
+		}
+	}
+}

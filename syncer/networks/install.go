@@ -1,0 +1,142 @@
+package networks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	networkv1 "github.com/virtualcluster/virtualcluster/apis/network/v1"
+	definitions "github.com/virtualcluster/virtualcluster/config/networks"
+)
+
+// maxUserName bounds the name that a tenant's apiserver has for the platform.
+const maxUserName = 256
+
+// installer keeps the API of networks in a tenant as it should be.
+type installer struct {
+	cluster Cluster
+	// platform is the user that the tenant's apiserver takes the platform for;
+	// empty if that is not known yet.
+	platform string
+}
+
+// learn makes the kinds of the API known to the tenant's clients.
+func (i *installer) learn() {
+	for _, gvk := range []schema.GroupVersionKind{
+		networkv1.GroupVersion.WithKind(networkv1.Kind),
+		admissionv1.SchemeGroupVersion.WithKind("ValidatingAdmissionPolicy"),
+		admissionv1.SchemeGroupVersion.WithKind("ValidatingAdmissionPolicyBinding"),
+	} {
+		plural, _ := meta.UnsafeGuessKindToResource(gvk)
+		i.cluster.Learn(&meta.RESTMapping{GroupVersionKind: gvk, Resource: plural, Scope: meta.RESTScopeRoot})
+	}
+}
+
+// definition ensures the CRD, and reports whether it is being deleted.
+func (i *installer) definition(ctx context.Context) (recalled bool, err error) {
+	desired, err := definitions.CRD()
+	if err != nil {
+		return false, err
+	}
+	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(desired)
+	found := &apiextensionsv1.CustomResourceDefinition{}
+	err = ensure(ctx, i.cluster.GetClient(), desired, found, func() bool {
+		if equality.Semantic.DeepEqual(found.Spec, desired.Spec) {
+			return false
+		}
+		found.Spec = desired.Spec
+		return true
+	})
+	switch {
+	case err != nil:
+		return false, err
+	case found.DeletionTimestamp != nil:
+		return true, nil
+	case !isEstablished(found):
+		return false, fmt.Errorf("CustomResourceDefinition %s is not served yet", desired.Name)
+	}
+	return false, nil
+}
+
+// isEstablished reports whether a CRD is served.
+func isEstablished(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	for _, c := range crd.Status.Conditions {
+		if c.Type == apiextensionsv1.Established {
+			return c.Status == apiextensionsv1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// policy ensures the ValidatingAdmissionPolicy and its binding.
+func (i *installer) policy(ctx context.Context) error {
+	if i.platform == "" {
+		var err error
+		if i.platform, err = i.userName(ctx); err != nil {
+			return err
+		}
+	}
+	policy, policyFound := admissionPolicy(i.platform), &admissionv1.ValidatingAdmissionPolicy{}
+	err := ensure(ctx, i.cluster.GetClient(), policy, policyFound, func() bool {
+		if equality.Semantic.DeepEqual(policyFound.Spec, policy.Spec) {
+			return false
+		}
+		policyFound.Spec = policy.Spec
+		return true
+	})
+	binding, bindingFound := policyBinding(), &admissionv1.ValidatingAdmissionPolicyBinding{}
+	return errors.Join(err, ensure(ctx, i.cluster.GetClient(), binding, bindingFound, func() bool {
+		if equality.Semantic.DeepEqual(bindingFound.Spec, binding.Spec) {
+			return false
+		}
+		bindingFound.Spec = binding.Spec
+		return true
+	}))
+}
+
+// userName asks the tenant's apiserver for the name of the user of the
+// connection.
+func (i *installer) userName(ctx context.Context) (string, error) {
+	asking, err := authenticationclient.NewForConfigAndClient(i.cluster.GetConfig(), i.cluster.GetHTTPClient())
+	if err != nil {
+		return "", fmt.Errorf("set up a client: %w", err)
+	}
+	answer, err := asking.SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return "", fmt.Errorf("ask the tenant's apiserver for the platform's user: %w", err)
+	}
+	name := answer.Status.UserInfo.Username
+	if name == "" || len(name) > maxUserName {
+		return "", errors.New("the tenant's apiserver has no usable name for the platform's user")
+	}
+	return name, nil
+}
+
+// ensure reads the object found that has the name of desired. It creates one
+// that does not exist, and updates one that repair changes. One that is being
+// deleted is left alone.
+func ensure(ctx context.Context, c client.Client, desired, found client.Object, repair func() bool) error {
+	err := c.Get(ctx, client.ObjectKeyFromObject(desired), found)
+	doing := "read"
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+	case err != nil:
+		doing, err = "create", c.Create(ctx, desired)
+	case found.GetDeletionTimestamp() == nil && repair():
+		doing, err = "update", c.Update(ctx, found)
+	}
+	if err != nil {
+		return fmt.Errorf("%s %T %s: %w", doing, desired, desired.GetName(), err)
+	}
+	return nil
+}

@@ -1,0 +1,276 @@
+package networks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	networkv1 "github.com/virtualcluster/virtualcluster/apis/network/v1"
+	"github.com/virtualcluster/virtualcluster/internal/pause"
+	"github.com/virtualcluster/virtualcluster/syncer/caches"
+)
+
+const (
+	// breath is the minimum time between two reconciles of a tenant, which can
+	// change its networks as often as it likes.
+	breath = 100 * time.Millisecond
+	// soon is when networks are reconciled again that wait for their pods.
+	soon = time.Second
+	// timeout limits a reconcile.
+	timeout = time.Minute
+)
+
+// Cluster is the control plane of a tenant.
+type Cluster interface {
+	GetClient() client.Client
+	GetCache() cache.Cache
+	GetConfig() *rest.Config
+	GetHTTPClient() *http.Client
+	// Learn makes a kind known to the client.
+	Learn(mapping *meta.RESTMapping)
+	// Problem reports to an admin what prevents the sync of something; an empty
+	// message if nothing does any more.
+	Problem(about, message string)
+}
+
+// Tenant is the tenant whose networks are synced.
+type Tenant struct {
+	// Key is the cluster key.
+	Key     string
+	Cluster Cluster
+	// Pods returns how many pods run in each network in the super cluster.
+	Pods func(ctx context.Context) (map[string]int, error)
+	// Wake reconciles the tenant's objects that belong to a network.
+	Wake func(network string)
+}
+
+// Syncer gives one tenant the API of networks, and keeps the table of them.
+type Syncer struct {
+	tenant    Tenant
+	template  *Template
+	table     *Table
+	interval  time.Duration
+	installer installer
+	// installed is when the API was checked last; zero if it has to be checked.
+	// recalled is set while the API is being deleted.
+	installed time.Time
+	recalled  bool
+	// synced reports whether all networks are known; nil before they are watched.
+	synced func() bool
+	woken  chan struct{}
+}
+
+// NewSyncer returns the syncer of a tenant's networks, which checks the API at an
+// interval.
+func NewSyncer(template *Template, table *Table, interval time.Duration, t Tenant) *Syncer {
+	return &Syncer{
+		tenant: t, template: template, table: table, interval: interval,
+		installer: installer{cluster: t.Cluster}, woken: make(chan struct{}, 1),
+	}
+}
+
+// wake causes another reconcile.
+func (s *Syncer) wake() {
+	select {
+	case s.woken <- struct{}{}:
+	default: // it is under way
+	}
+}
+
+// Run syncs the networks of the tenant until ctx ends.
+func (s *Syncer) Run(ctx context.Context) {
+	s.installer.learn()
+	backoff := wait.Backoff{Duration: breath, Factor: 2, Jitter: 0.1, Steps: 10, Cap: s.interval}
+	delay := backoff.DelayFunc()
+	for ctx.Err() == nil {
+		again, err := s.reconcile(ctx)
+		message := ""
+		if err == nil {
+			delay = backoff.DelayFunc()
+		} else {
+			again, message = delay(), err.Error()
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		s.tenant.Cluster.Problem("networks", message)
+		if !pause.For(ctx, breath) {
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-s.woken:
+		case <-time.After(again):
+		}
+	}
+}
+
+// reconcile ensures the API and reports the state of all networks. It returns
+// when to do that again.
+func (s *Syncer) reconcile(engaged context.Context) (again time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(engaged, timeout)
+	defer cancel()
+	defer func() {
+		if err != nil {
+			s.installed = time.Time{}
+		}
+	}()
+	if time.Since(s.installed) >= s.interval {
+		err = s.install(ctx)
+	}
+	networks, failure := s.list(engaged, ctx)
+	if failure != nil {
+		return 0, errors.Join(err, failure)
+	}
+	if s.recalled = false; slices.ContainsFunc(networks, isDeleted) {
+		// Either this network is being deleted, or the API with all networks.
+		s.recalled, failure = s.installer.definition(ctx)
+	}
+	failed := []error{err, failure}
+	if !s.recalled && !slices.ContainsFunc(networks, func(n networkv1.Network) bool { return n.Name == s.template.name }) {
+		failed = append(failed, s.createDefault(ctx))
+	}
+	decisions, failure := s.decide(ctx, networks)
+	if failure != nil {
+		return 0, failure
+	}
+	again = s.interval
+	for i := range networks {
+		n := &networks[i]
+		d := decisions[n.Name]
+		if d.phase == networkv1.PhaseTerminating {
+			again = soon
+		}
+		if err := s.setFinalizer(ctx, n, d.finalizer); err != nil {
+			d.usable = false
+			decisions[n.Name] = d
+			failed = append(failed, err)
+		}
+	}
+	for _, name := range s.table.set(decisions) {
+		s.tenant.Wake(name)
+	}
+	for i := range networks {
+		failed = append(failed, s.setStatus(ctx, &networks[i], decisions[networks[i].Name]))
+	}
+	return again, errors.Join(failed...)
+}
+
+// install ensures the API and its policy. Without the policy, the tenant can
+// mislead itself about its networks, and no one else: so networks work without.
+func (s *Syncer) install(ctx context.Context) error {
+	s.installed = time.Now()
+	_, err := s.installer.definition(ctx)
+	return errors.Join(err, s.installer.policy(ctx))
+}
+
+// isDeleted reports whether a network has been deleted.
+func isDeleted(n networkv1.Network) bool { return n.DeletionTimestamp != nil }
+
+// list returns the networks of the tenant by age, once all are known. They are
+// watched as long as engaged.
+func (s *Syncer) list(engaged, ctx context.Context) ([]networkv1.Network, error) {
+	if s.synced == nil {
+		informer, err := s.tenant.Cluster.GetCache().GetInformer(engaged, &networkv1.Network{}, cache.BlockUntilSynced(false))
+		if err != nil {
+			return nil, fmt.Errorf("watch the tenant's networks: %w", err)
+		}
+		registration, err := informer.AddEventHandler(caches.Handler{
+			Add:    func(client.Object, bool) { s.wake() },
+			Update: func(client.Object, client.Object) { s.wake() },
+			Remove: func(client.Object, bool) { s.wake() },
+		})
+		if err != nil {
+			return nil, fmt.Errorf("watch the tenant's networks: %w", err)
+		}
+		s.synced = registration.HasSynced
+	}
+	if !toolscache.WaitForCacheSync(ctx.Done(), s.synced) {
+		return nil, errors.New("the tenant's networks cannot be listed yet")
+	}
+	list := &networkv1.NetworkList{}
+	if err := s.tenant.Cluster.GetCache().List(ctx, list); err != nil {
+		return nil, fmt.Errorf("list the tenant's networks: %w", err)
+	}
+	byAge(list.Items, s.template.name)
+	return list.Items, nil
+}
+
+// createDefault creates the default network.
+func (s *Syncer) createDefault(ctx context.Context) error {
+	n, err := s.template.fill(s.tenant.Key)
+	if err != nil {
+		return err
+	}
+	if err := s.tenant.Cluster.GetClient().Create(ctx, n); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create Network %s: %w", n.Name, err)
+	}
+	return nil
+}
+
+// decide returns the state that each network should have.
+func (s *Syncer) decide(ctx context.Context, networks []networkv1.Network) (map[string]decision, error) {
+	var pods map[string]int
+	if slices.ContainsFunc(networks, isDeleted) {
+		var err error
+		if pods, err = s.tenant.Pods(ctx); err != nil {
+			return nil, fmt.Errorf("count the pods of networks: %w", err)
+		}
+	}
+	decisions := make(map[string]decision, len(networks))
+	for i := range networks {
+		n := &networks[i]
+		decisions[n.Name] = decide(n, facts{
+			beyond: i >= maxNetworks, recalled: s.recalled, pods: pods[n.Name], released: s.table.released(n.Name),
+		})
+	}
+	return decisions, nil
+}
+
+// setFinalizer adds the finalizer to a network, or removes it. A network that is
+// being deleted gets none.
+func (s *Syncer) setFinalizer(ctx context.Context, n *networkv1.Network, wanted bool) error {
+	if hasFinalizer(n) == wanted || wanted && n.DeletionTimestamp != nil {
+		return nil
+	}
+	was := n.DeepCopy()
+	if wanted {
+		n.Finalizers = append(n.Finalizers, networkv1.Finalizer)
+	} else {
+		n.Finalizers = slices.DeleteFunc(n.Finalizers, func(f string) bool { return f == networkv1.Finalizer })
+	}
+	patch := client.MergeFromWithOptions(was, client.MergeFromWithOptimisticLock{})
+	if err := s.tenant.Cluster.GetClient().Patch(ctx, n, patch); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("change the finalizers of Network %s: %w", n.Name, err)
+	}
+	return nil
+}
+
+// setStatus writes the status of a network if it differs.
+func (s *Syncer) setStatus(ctx context.Context, n *networkv1.Network, d decision) error {
+	if n.DeletionTimestamp != nil && !hasFinalizer(n) {
+		return nil // which it is the last write for
+	}
+	status := d.status(n)
+	if equality.Semantic.DeepEqual(n.Status, status) {
+		return nil
+	}
+	was := n.DeepCopy()
+	n.Status = status
+	if err := s.tenant.Cluster.GetClient().Status().Patch(ctx, n, client.MergeFrom(was)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("write the status of Network %s: %w", n.Name, err)
+	}
+	return nil
+}

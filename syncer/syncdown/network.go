@@ -1,0 +1,50 @@
+package syncdown
+
+import (
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	networkv1 "github.com/virtualcluster/virtualcluster/apis/network/v1"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
+)
+
+// networkTable has the networks of a tenant.
+type networkTable interface {
+	// Name returns the name of the network that an object names; of the default
+	// one for an object that names none.
+	Name(named string) string
+	// Use registers that a copy is created in a network, until release is called.
+	// It returns an error if the network cannot be used.
+	Use(name string) (release func(), err error)
+}
+
+// networkOf returns the network of the copy of an object. A mirrored object
+// stays in the network in which its copy was created, whatever its label is.
+func networkOf(t networkTable, k *kinds.Kind, o session.Objects) string {
+	if k.Down.Mirror != nil && o.Super != nil && session.IsCopyOf(translate.OriginOf(o.Super), o.Tenant) {
+		if network := o.Super.GetLabels()[networkv1.Label]; network != "" {
+			return network
+		}
+	}
+	return t.Name(k.Down.Network(o.Tenant))
+}
+
+// labelNetwork sets the label of the network of a copy.
+func labelNetwork(t networkTable, k *kinds.Kind, o session.Objects, desired client.Object) {
+	if k.Down.Network == nil {
+		return
+	}
+	labels := desired.GetLabels()
+	labels[networkv1.Label] = networkOf(t, k, o)
+	desired.SetLabels(labels)
+}
+
+// useNetwork registers that a copy is created in its network, until release is
+// called.
+func useNetwork(t networkTable, k *kinds.Kind, o session.Objects) (release func(), err error) {
+	if k.Down.Network == nil {
+		return func() {}, nil
+	}
+	return t.Use(networkOf(t, k, o))
+}
