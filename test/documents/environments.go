@@ -25,6 +25,7 @@ func Environments() map[string]string {
 		"loss":        "it is for an object of an installation that has lost its data",
 		"stores":      "it needs a second etcd; the integration tests of moves have two",
 		"cluster-api": "it needs Cluster API; the tests of capi have these objects in config/samples",
+		"networks":    "it needs vc-syncer --networks; the integration tests apply config/samples/networks",
 		"gateway-api": "it needs the CustomResourceDefinitions of the Gateway API",
 	}
 }
