@@ -85,6 +85,11 @@ func (k *killer) wrap(c client.WithWatch) client.WithWatch {
 		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
 			return k.write(func() error { return c.SubResource(sub).Update(ctx, obj, opts...) })
 		},
+		SubResourcePatch: func(
+			ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption,
+		) error {
+			return k.write(func() error { return c.SubResource(sub).Patch(ctx, obj, patch, opts...) })
+		},
 	})
 }
 
