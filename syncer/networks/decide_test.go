@@ -22,7 +22,9 @@ func networkOf(kind string, change ...change) *networkv1.Network {
 	return n
 }
 
-func finalized(n *networkv1.Network) { n.Finalizers = []string{"example.com/other", networkv1.Finalizer} }
+func finalized(n *networkv1.Network) {
+	n.Finalizers = []string{"example.com/other", networkv1.Finalizer}
+}
 
 func deleted(n *networkv1.Network) { n.DeletionTimestamp = new(metav1.Now()) }
 
