@@ -110,7 +110,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVarP(&o.Verbosity, "verbosity", "v", o.Verbosity, "how much is logged, 0 to 10")
 	o.TenantOptions.AddFlags(flags)
 	addFlagsOf("vc-manager", o.ManagerOptions.AddFlags, flags, "service-cidr-pool", "service-cidr-prefix")
-	addFlagsOf("vc-gateway", o.GatewayOptions.AddFlags, flags, "default-tenant", "domain")
+	addFlagsOf("vc-gateway", o.GatewayOptions.AddFlags, flags, "default-tenant", "domain", "projects", "super-cluster")
 	addFlagsOf("vc-syncer", o.SyncerOptions.AddFlags, flags,
 		"workers", "slow-workers", "tenant-cap", "timeout", "node-linger", "metrics-bind-address", "enable-quota-validation", "vn-agent-address")
 }
