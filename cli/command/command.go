@@ -65,7 +65,7 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 	p.flags.AddFlags(root.PersistentFlags())
 	root.AddCommand(
 		newCreate(p), newList(p), newGet(p), newDescribe(p), newKubeconfig(p), newConnect(p), newSync(p),
-		newSleep(p), newWake(p), newMove(p), newDelete(p), newProject(p), newDoctor(p), newProbe(p), newUninstall(p), newVersion(p),
+		newSleep(p), newWake(p), newMove(p), newDelete(p), newProject(p), newDoctor(p), newProbe(p), newSweep(p), newUninstall(p), newVersion(p),
 	)
 	p.completeFlags(root)
 	return root

@@ -148,6 +148,7 @@ func Checks(domain string, probe Probe) []Check {
 		Check{Name: "webhook", Stage: Installed, Run: webhook},
 		Check{Name: "stores", Stage: Installed, Run: stores},
 		Check{Name: "tenants", Stage: Installed, Run: tenants},
+		Check{Name: "leftovers", Stage: Installed, Run: leftovers},
 		Check{Name: "certificates", Stage: Installed, Run: certificates},
 		Check{Name: "endpoints", Stage: Installed, Run: endpoints},
 		Check{Name: "service-addresses", Stage: Installed, Run: serviceAddresses},

@@ -327,6 +327,11 @@ func TestTenantsVerdict(t *testing.T) {
 	is(t, tenantsVerdict([]tenancyv1alpha1.VirtualCluster{tenant("new")}), Failed, "team/new (no conditions)")
 }
 
+func TestLeftoversVerdict(t *testing.T) {
+	is(t, leftoversVerdict(nil), OK, "no namespaces are left")
+	is(t, leftoversVerdict([]string{"team-0a1b2c-red"}), Warning, "1 namespaces are left of VirtualClusters that vanished without their finalizer: team-0a1b2c-red")
+}
+
 func TestSample(t *testing.T) {
 	at := func(name, endpoint string, conditions ...string) tenancyv1alpha1.VirtualCluster {
 		vc := tenant(name)

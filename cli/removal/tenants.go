@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +21,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/cli/installation"
 	"github.com/virtualcluster/virtualcluster/cli/terminal"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/internal/orphans"
 )
 
 // renewedWithin is how long a Lease may take to be renewed: longer than the
@@ -160,27 +161,25 @@ func waiting(all []tenancyv1alpha1.VirtualCluster) string {
 // orphans deletes namespaces of tenants whose VirtualCluster is gone, such as
 // after an admin has removed its finalizer.
 func (r *Removal) orphans(ctx context.Context) error {
-	list := &tenancyv1alpha1.VirtualClusterList{}
-	if err := r.Client.List(ctx, list); err != nil && !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("list VirtualClusters: %w", err)
-	}
 	if r.Abandon {
 		if err := r.abandon(ctx); err != nil { // of an earlier command, too
 			return err
 		}
 	}
-	alive := map[string]bool{"": true} // without the annotation, a namespace is not a tenant's
-	for i := range list.Items {
-		alive[string(list.Items[i].UID)] = true
+	// VirtualClusters are read last: one that is created meanwhile is not missed.
+	namespaces, list := &corev1.NamespaceList{}, &tenancyv1alpha1.VirtualClusterList{}
+	if err := r.Client.List(ctx, namespaces, client.HasLabels{names.VCName, names.VCNamespace}); err != nil {
+		return fmt.Errorf("list namespaces of tenants: %w", err)
 	}
-	kind := schema.GroupVersionKind{Version: "v1", Kind: namespaceKind}
-	found, err := r.list(ctx, kind, client.HasLabels{names.VCName, names.VCNamespace})
-	if err != nil {
-		return err
+	if err := r.Client.List(ctx, list); err != nil && !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("list VirtualClusters: %w", err)
 	}
-	return r.delete(ctx, slices.DeleteFunc(found, func(ns *unstructured.Unstructured) bool {
-		return alive[ns.GetAnnotations()[names.VCUID]]
-	}))
+	var found []*unstructured.Unstructured
+	left := orphans.Without(namespaces.Items, list.Items)
+	for i := range left {
+		found = append(found, identityOf(corev1.SchemeGroupVersion.WithKind(namespaceKind), &left[i]))
+	}
+	return r.delete(ctx, found)
 }
 
 // byName selects objects by their name, in all namespaces.

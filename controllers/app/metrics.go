@@ -49,6 +49,7 @@ func registerMetrics(registerer prometheus.Registerer, of sources) (*virtualclus
 	kubeconfigs := &kubeconfigs{reader: of.reader}
 	for _, c := range []prometheus.Collector{
 		newTenants(of),
+		newOrphaned(of),
 		expiry.NewCollector("vc_manager", kinds, kubeconfigs.expiries, of.webhookExpiry, of.storeExpiries),
 	} {
 		if err := registerer.Register(c); err != nil {

@@ -25,8 +25,9 @@ import (
 type cached struct {
 	client.Reader
 
-	tenants []tenancyv1alpha1.VirtualCluster
-	secrets []corev1.Secret
+	tenants    []tenancyv1alpha1.VirtualCluster
+	secrets    []corev1.Secret
+	namespaces []corev1.Namespace
 }
 
 func (c *cached) List(_ context.Context, into client.ObjectList, _ ...client.ListOption) error {
@@ -35,6 +36,8 @@ func (c *cached) List(_ context.Context, into client.ObjectList, _ ...client.Lis
 		list.Items = c.tenants
 	case *corev1.SecretList:
 		list.Items = c.secrets
+	case *corev1.NamespaceList:
+		list.Items = c.namespaces
 	}
 	return nil
 }
@@ -132,5 +135,22 @@ func TestKubeconfigsAreReadOnce(t *testing.T) {
 	}
 	if len(k.read) != 2 {
 		t.Errorf("%d are remembered, and 2 exist", len(k.read))
+	}
+}
+
+// TestOrphanedNamespaces: namespaces count that no VirtualCluster has for a
+// while.
+func TestOrphanedNamespaces(t *testing.T) {
+	namespace := func(uid string, age time.Duration) corev1.Namespace {
+		return corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+			CreationTimestamp: metav1.NewTime(time.Now().Add(-age)), Annotations: map[string]string{names.VCUID: uid},
+		}}
+	}
+	c := &cached{
+		tenants:    []tenancyv1alpha1.VirtualCluster{{ObjectMeta: metav1.ObjectMeta{UID: "1"}}},
+		namespaces: []corev1.Namespace{namespace("1", time.Hour), namespace("2", time.Hour), namespace("2", 2*time.Minute), namespace("3", time.Second)},
+	}
+	if got := testutil.ToFloat64(newOrphaned(sources{reader: c})); got != 2 {
+		t.Errorf("got %v", got)
 	}
 }
