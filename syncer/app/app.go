@@ -82,26 +82,23 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 	if err != nil {
 		return nil, err
 	}
-	defaultNetwork, err := opts.networks()
-	if err != nil {
-		return nil, err
-	}
-	syncing, err := engine.New(mgr, flows, engine.Options{
-		Timeout:    opts.Timeout,
-		Patrol:     opts.Patrol,
-		Custom:     resources.Custom,
-		NodeLinger: opts.NodeLinger,
-		Changed:    tenants.Changed,
-		Queue:      opts.queue(),
-		Networks:   defaultNetwork,
-		Validation: gate,
-		Limits:     effectiveLimits(opts.Limits),
-		Metrics:    metrics.engine,
-	})
+	syncing, err := newEngine(mgr, flows, opts, engine.Options{Changed: tenants.Changed, Validation: gate, Metrics: metrics.engine})
 	if err != nil {
 		return nil, err
 	}
 	return mgr, errors.Join(servePending(mgr.GetLocalManager(), syncing), clients.addReadiness(mgr.GetLocalManager(), opts, table))
+}
+
+// newEngine makes the engine of a syncer, by its options and by parts of the
+// engine's that have been made.
+func newEngine(mgr mcmanager.Manager, flows []kinds.Flow, opts Options, with engine.Options) (*engine.Engine, error) {
+	var err error
+	if with.Networks, err = opts.networks(); err != nil {
+		return nil, err
+	}
+	with.Timeout, with.Patrol, with.NodeLinger = opts.Timeout, opts.Patrol, opts.NodeLinger
+	with.Custom, with.Queue, with.Limits = resources.Custom, opts.queue(), effectiveLimits(opts.Limits)
+	return engine.New(mgr, flows, with)
 }
 
 // servePending serves the list of pending objects on the metrics port, which

@@ -135,7 +135,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"all address ranges of the super cluster's pods; without it, tenants' pods cannot be reached from outside of the cluster")
 	flags.BoolVar(&o.SharedDNS, "shared-dns", o.SharedDNS,
 		"tenants share vc-dns: copy Services of type ExternalName for it, in a form that other components do not resolve")
-	flags.BoolVar(&o.Networks, "networks", o.Networks, "give tenants the API of networks, and sync pods and Services with the label of their network")
+	flags.BoolVar(&o.Networks, "networks", o.Networks,
+		"give tenants the API of networks, and sync pods and Services with the label of their network")
 	flags.StringVar(&o.DefaultNetworkTemplate, "default-network-template-path", o.DefaultNetworkTemplate,
 		"file with the default network of tenants, as JSON in which {{.}} is the cluster key of the tenant (default: a network of type flat)")
 	flags.StringToInt64Var(&o.Limits, "default-limits", o.Limits,

@@ -28,6 +28,8 @@ type installer struct {
 	// platform is the user that the tenant's apiserver takes the platform for;
 	// empty if that is not known yet.
 	platform string
+	// served is set when the tenant's apiserver has served the API.
+	served bool
 }
 
 // learn makes the kinds of the API known to the tenant's clients.
@@ -65,6 +67,7 @@ func (i *installer) definition(ctx context.Context) (recalled bool, err error) {
 	case !isEstablished(found):
 		return false, fmt.Errorf("CustomResourceDefinition %s is not served yet", desired.Name)
 	}
+	i.served = true
 	return false, nil
 }
 

@@ -34,9 +34,14 @@ const (
 
 // Cluster is the control plane of a tenant.
 type Cluster interface {
+	// GetClient returns a client of the control plane, and GetCache its cache.
 	GetClient() client.Client
+	// GetCache is described at GetClient.
 	GetCache() cache.Cache
+	// GetConfig returns the configuration of the connection, and GetHTTPClient the
+	// client of all requests.
 	GetConfig() *rest.Config
+	// GetHTTPClient is described at GetConfig.
 	GetHTTPClient() *http.Client
 	// Learn makes a kind known to the client.
 	Learn(mapping *meta.RESTMapping)
@@ -129,6 +134,9 @@ func (s *Syncer) reconcile(engaged context.Context) (again time.Duration, err er
 	}()
 	if time.Since(s.installed) >= s.interval {
 		err = s.install(ctx)
+	}
+	if !s.installer.served {
+		return 0, err // a watch would fail, with a long backoff
 	}
 	networks, failure := s.list(engaged, ctx)
 	if failure != nil {
