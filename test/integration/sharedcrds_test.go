@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -420,11 +421,10 @@ var _ = Describe("Shared CRDs", Ordered, func() {
 		share(ctx, d)
 		var serving errgroup.Group
 		for _, t := range crowd {
+			requests := must(kubernetes.NewForConfig(t.Config)).RESTClient().Get().AbsPath("/apis", sharedGroup, "v1", d.Spec.Names.Plural)
 			serving.Go(func() error {
-				return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 2*kit.Soon, true, func(ctx context.Context) (bool, error) {
-					list := &unstructured.UnstructuredList{}
-					list.SetGroupVersionKind(sharedObject(d, "v1", "", nil).GroupVersionKind())
-					return t.Client.List(ctx, list) == nil, nil
+				return wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, 3*kit.Soon, true, func(ctx context.Context) (bool, error) {
+					return requests.Do(ctx).Error() == nil, nil
 				})
 			})
 		}
