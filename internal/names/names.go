@@ -140,8 +140,8 @@ const (
 	// Forced or Replaced.
 	FixedCRD = Domain + "/fixed-crd"
 	// PurgeCRDs is an annotation on a VirtualCluster by which an admin deletes
-	// recalled CRDs of the tenant with all their objects. It holds name/UID,
-	// separated by commas.
+	// CRDs of the tenant with all their objects: recalled ones, and those that a
+	// forced one cannot replace. It holds name/UID, separated by commas.
 	PurgeCRDs = Domain + "/purge-crds"
 	// CRDSharingPolicy is a label on the super cluster's CRDs, with the value
 	// Forced. Its domain is that of Arktos, whose manifests have it.

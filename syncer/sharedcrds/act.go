@@ -83,11 +83,23 @@ func (s *Syncer) repair(ctx context.Context, of *subject, o observation) error {
 // keep records that the tenant's own CRD is about to be replaced.
 func (s *Syncer) keep(ctx context.Context, of *subject, o observation) error {
 	if err := checkSwap(o.found, of.published.definition); err != nil {
-		return conflict{err}
+		return s.collide(ctx, o, err)
 	}
 	return s.record(ctx, of, &record{
 		Phase: keeping, UID: o.found.UID, Mark: rand.String(markLength), Generation: o.found.Generation,
 	})
+}
+
+// collide returns that the tenant's own CRD cannot be replaced in place. If a
+// CRD is forced, an admin can have the tenant's own deleted with its objects.
+func (s *Syncer) collide(ctx context.Context, o observation, err error) error {
+	switch {
+	case !o.forced:
+		return conflict{err}
+	case o.purged:
+		return s.delete(ctx, o)
+	}
+	return conflict{fmt.Errorf("%w; a platform admin can delete it with its objects (see docs/shared-crds.md) as %s/%s", err, o.found.Name, o.found.UID)}
 }
 
 // record writes a record.
@@ -223,11 +235,11 @@ func (s *Syncer) delete(ctx context.Context, o observation) error {
 // it has changed meanwhile.
 func (s *Syncer) replace(ctx context.Context, of *subject, o observation) error {
 	if err := checkSwap(o.found, of.published.definition); err != nil {
-		return conflict{err}
+		return s.collide(ctx, o, err)
 	}
 	switch err := s.vault.keep(ctx, of.name, &o.found.Spec); {
 	case errors.Is(err, errTooLarge):
-		return conflict{err}
+		return s.collide(ctx, o, err)
 	case err != nil:
 		return err
 	}

@@ -14,7 +14,8 @@ type observation struct {
 	// asOwn whether it is that of the tenant's own CRD, and trimmed whether that
 	// has all versions in which objects may be stored.
 	asCopied, asOwn, trimmed bool
-	// purged reports whether an admin allows to delete the CRD with its objects.
+	// purged reports whether an admin allows to delete the CRD with its objects: a
+	// recalled copy, or one of the tenant's own that a forced one cannot replace.
 	purged bool
 }
 

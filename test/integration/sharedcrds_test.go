@@ -373,6 +373,14 @@ var _ = Describe("Shared CRDs", Ordered, func() {
 			g.Expect(events.Items).To(ContainElement(And(
 				HaveField("InvolvedObject.Name", own.Name), HaveField("Message", ContainSubstring("scope")))))
 		}).WithContext(ctx).Should(Succeed())
+
+		By("deleting it on the admin's word")
+		Expect(sharedCondition(ctx, red)()).To(ContainSubstring(own.Name + "/" + string(own.UID)))
+		kit.Edit(ctx, super.Client, red.VC, func(vc *tenancyv1alpha1.VirtualCluster) {
+			metav1.SetMetaDataAnnotation(&vc.ObjectMeta, names.PurgeCRDs, own.Name+"/"+string(own.UID))
+		})
+		Eventually(kit.Read(ctx, red.Client, own)).WithTimeout(2 * kit.Soon).Should(And(
+			HaveField("UID", Not(Equal(own.UID))), HaveField("Spec.Scope", apiextensionsv1.NamespaceScoped)))
 	})
 
 	It("replace and restore a CRD with many objects in seconds", func(ctx SpecContext) {
