@@ -414,6 +414,13 @@ var _ = Describe("Shared CRDs", Ordered, func() {
 	It("are served by all of many tenants in seconds", func(ctx SpecContext) {
 		const label = "example.com/crowd"
 		crowd := make([]*local.Tenant, atLength(50, 5))
+		DeferCleanup(func(ctx SpecContext) { // the super cluster removes their namespaces a few at a time
+			Eventually(func() ([]tenancyv1alpha1.VirtualCluster, error) {
+				left := &tenancyv1alpha1.VirtualClusterList{}
+				err := super.Client.List(ctx, left, client.MatchingLabels{label: "yes"})
+				return left.Items, err
+			}).WithContext(ctx).WithTimeout(4 * recovery).Should(BeEmpty())
+		}, NodeTimeout(5*recovery))
 		var creating errgroup.Group
 		creating.SetLimit(5)
 		for i := range crowd {
