@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkv1 "github.com/virtualcluster/virtualcluster/apis/network/v1"
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/app"
 	"github.com/virtualcluster/virtualcluster/test/kit"
@@ -75,7 +76,7 @@ var _ = Describe("Networks", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		useSyncer(account, func(o *app.Options) { o.Networks, o.Patrol = true, 3*time.Second })
-		red, blue = tenant(ctx), tenant(ctx)
+		red, blue = tenant(ctx), tenant(ctx, kit.WithIsolation(tenancyv1alpha1.IsolationDedicated))
 	})
 
 	It("are in every tenant, with a default one", func(ctx SpecContext) {
@@ -171,16 +172,18 @@ var _ = Describe("Networks", Ordered, func() {
 	})
 
 	It("have a status that only the platform writes, and an API that it keeps", func(ctx SpecContext) {
-		n := network("default", "")
-		Eventually(kit.Read(ctx, red.Client, n)).Should(isReady())
-		claim := func() error {
-			if err := kit.Get(ctx, red.Client, n); err != nil {
+		claim := func(t *local.Tenant) error {
+			n := network("default", "")
+			if err := kit.Get(ctx, t.Client, n); err != nil {
 				return err
 			}
 			n.Status.DNSServiceIP = "192.0.2.1"
-			return red.Client.Status().Update(ctx, n)
+			return t.Client.Status().Update(ctx, n)
 		}
-		Eventually(claim).Should(MatchError(ContainSubstring("only the platform writes the status of a network")))
+		for _, t := range []*local.Tenant{red, blue} {
+			Eventually(kit.Read(ctx, t.Client, network("default", ""))).Should(isReady())
+			Eventually(claim).WithArguments(t).Should(MatchError(ContainSubstring("only the platform writes the status of a network")))
+		}
 		crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: networksName}}
 		Eventually(red.Client.Delete).WithContext(ctx).WithArguments(crd).Should(MatchError(ContainSubstring("the platform keeps the API of networks")))
 
@@ -196,7 +199,7 @@ var _ = Describe("Networks", Ordered, func() {
 		kit.Edit(ctx, red.Client, policy, func(p *admissionv1.ValidatingAdmissionPolicy) { p.Spec.Validations[0].Expression = "true" })
 		Eventually(kit.Read(ctx, red.Client, policy)).Should(
 			HaveField("Spec.Validations", ContainElement(HaveField("Expression", ContainSubstring("request.userInfo.username")))))
-		Eventually(claim).Should(MatchError(ContainSubstring("only the platform writes the status of a network")))
+		Eventually(claim).WithArguments(red).Should(MatchError(ContainSubstring("only the platform writes the status of a network")))
 	})
 
 	DescribeTable("reject", func(ctx SpecContext, n *networkv1.Network, because string) {
