@@ -52,6 +52,7 @@ func All() []Program {
 		{Name: "vc-dns", Module: "dns", Image: true, Description: "DNS of many tenants in one process"},
 		{Name: "etcd", Module: kubernetesModule, Package: "go.etcd.io/etcd/server/v3", Tag: "3.6.16-0", Image: true,
 			Description: "The store of hosted control planes"},
+		{Name: "vc-capi", Module: "capi", Image: true, Description: "Makes VirtualClusters of Cluster API's Clusters"},
 		{Name: "vc-standalone", Module: kubernetesModule, Image: true, Desktop: true, Description: "VirtualCluster on one machine"},
 	}
 }

@@ -24,7 +24,7 @@ func TestAllProgramsAreListed(t *testing.T) {
 			t.Errorf("%s has no description", p.Name)
 		}
 	}
-	for _, module := range []string{".", "dns", "standalone"} {
+	for _, module := range []string{".", "capi", "dns", "standalone"} {
 		found, err := filepath.Glob(filepath.Join(root, module, "cmd", "*"))
 		if err != nil {
 			t.Fatal(err)
@@ -65,7 +65,7 @@ func TestTags(t *testing.T) {
 
 func TestOn(t *testing.T) {
 	for platform, want := range map[programs.Platform]string{
-		{OS: "linux", Architecture: "arm64"}:  "etcd kubectl-vc vc-dns vc-gateway vc-host vc-manager vc-standalone vc-syncer vn-agent",
+		{OS: "linux", Architecture: "arm64"}:  "etcd kubectl-vc vc-capi vc-dns vc-gateway vc-host vc-manager vc-standalone vc-syncer vn-agent",
 		{OS: "darwin", Architecture: "amd64"}: "kubectl-vc vc-standalone",
 	} {
 		var names []string

@@ -17,6 +17,8 @@ import (
 
 const (
 	chartFolder = "charts/virtualcluster"
+	// providers has the folder of each provider for Cluster API.
+	providers = "capi/config"
 	// installation is the folder that kustomize builds the manifest of.
 	installation = "config/default"
 )
@@ -89,6 +91,33 @@ func kustomization(release version.Release, registry string) string {
 		fmt.Fprintf(&y, "- {name: %s, newName: %s, newTag: %q}\n", p.Name, name, imageRelease(release, p).Version)
 	}
 	return y.String()
+}
+
+// components writes what clusterctl reads: the components of both providers, and
+// their versions, template and ClusterClass.
+func (p Publication) components(ctx context.Context) error {
+	for _, provider := range []string{"infrastructure", "control-plane"} {
+		err := p.write(provider+"-components.yaml", func(w io.Writer) error {
+			return p.run(ctx, w, "capi", "tool", "kustomize", "build", filepath.Join("config", provider))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"metadata.yaml", "samples/cluster-template.yaml", "samples/clusterclass-nested.yaml"} {
+		content, err := os.ReadFile(filepath.Join(p.Build.Root, providers, name)) //nolint:gosec // a file of the project
+		if err != nil {
+			return fmt.Errorf("read a file for clusterctl: %w", err)
+		}
+		err = p.write(filepath.Base(name), func(w io.Writer) error {
+			_, err := w.Write(content)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // plugin writes the manifest of the kubectl plugin for krew.

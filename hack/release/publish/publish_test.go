@@ -129,13 +129,13 @@ func TestKustomization(t *testing.T) {
 }
 
 // TestChartAndManifest: both select the images of the release, and are the same
-// whenever they are made.
+// whenever they are made, as are the files for clusterctl.
 func TestChartAndManifest(t *testing.T) {
-	const chart, manifest = "virtualcluster-0.1.0.tgz", "install.yaml"
+	const chart, manifest, components = "virtualcluster-0.1.0.tgz", "install.yaml", "infrastructure-components.yaml"
 	var sums []string
 	for range 2 {
 		p := Publication{Release: release, Build: programs.Build{Root: "../../.."}, Out: t.TempDir(), Registry: "registry.example.com/team"}
-		if err := errors.Join(p.chart(t.Context()), p.manifest(t.Context()), Checksums(p.Out)); err != nil {
+		if err := errors.Join(p.chart(t.Context()), p.manifest(t.Context()), p.components(t.Context()), Checksums(p.Out)); err != nil {
 			t.Fatal(err)
 		}
 		written, err := os.ReadFile(filepath.Join(p.Out, manifest))
@@ -155,7 +155,7 @@ func TestChartAndManifest(t *testing.T) {
 		}
 		sums = append(sums, string(list))
 	}
-	if sums[0] != sums[1] || !strings.Contains(sums[0], chart) || !strings.Contains(sums[0], manifest) {
+	if sums[0] != sums[1] || !strings.Contains(sums[0], chart) || !strings.Contains(sums[0], manifest) || !strings.Contains(sums[0], components) {
 		t.Errorf("the checksums are\n%s and\n%s", sums[0], sums[1])
 	}
 }

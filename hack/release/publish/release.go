@@ -40,7 +40,7 @@ func (p Publication) Run(ctx context.Context) error {
 	if err := Images(p.Release, p.Out, p.Build.Files); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{p.chart, p.manifest, p.plugin} {
+	for _, step := range []func(context.Context) error{p.chart, p.manifest, p.plugin, p.components} {
 		if err := step(ctx); err != nil {
 			return err
 		}
