@@ -168,7 +168,7 @@ var _ = Describe("An installation", Ordered, func() {
 		kept = copied.UID
 		Expect(kit.Get(ctx, super.Client, red.VC)).To(Succeed())
 		Expect(red.VC.DeletionTimestamp).To(BeNil())
-		for _, name := range []string{"virtualclusters", "clusterversions", "controlplanestores", "hostedcontrolplanes"} {
+		for _, name := range []string{"virtualclusters", "clusterversions", "controlplanestores", "hostedcontrolplanes", "projectclaims", "projecttemplates"} {
 			crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name + "." + tenancyv1alpha1.GroupVersion.Group}}
 			Expect(kit.Get(ctx, super.Client, crd)).To(Succeed())
 		}
