@@ -92,7 +92,7 @@ var _ = Describe("Projects", Ordered, ContinueOnFailure, func() {
 		Expect(kubectl(ctx, "get", "project", "shop", "-o", "yaml")).To(And(ContainSubstring("clusterKey: "+shop.Key()), Not(ContainSubstring("members"))))
 		Expect(kubectl(ctx, "get", "projects", "-o", "name")).To(Equal("project.tenancy.x-k8s.io/shop\n"))
 		Expect(kubectl(ctx, "describe", "project", "shop")).To(ContainSubstring(shop.Key()))
-		Expect(kubectl(ctx, "api-resources", "--no-headers")).To(MatchRegexp(`^projects\s+tenancy.x-k8s.io/v1alpha1\s+false\s+Project\n$`))
+		Expect(kubectl(ctx, "api-resources", "--no-headers")).To(MatchRegexp(`(?m)^projects\s+tenancy.x-k8s.io/v1alpha1\s+false\s+Project$`))
 		Expect(kubectl(ctx, "get", "projects", "-w", "--request-timeout=2s")).To(ContainSubstring("shop"))
 		jane, joe := kit.SuperUser(super, "jane"), kit.SuperUser(super, "joe")
 		Eventually(func() string { return door.Ask(ctx, &jane, projectsPath).Body }).WithTimeout(kit.Soon).Should(ContainSubstring(`"name":"shop"`))
