@@ -1,13 +1,17 @@
 package forward
 
 import (
+	"encoding/pem"
 	"errors"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apiserver/pkg/authentication/user"
 
+	"github.com/virtualcluster/virtualcluster/gateway/resolve"
 	"github.com/virtualcluster/virtualcluster/internal/gatewayaccess"
 )
 
@@ -123,4 +127,52 @@ func TestNewWay(t *testing.T) {
 	}
 	way.Close()
 	way.Close() // as often as one likes
+}
+
+// TestParts: a client gets a part of a response before the next one, whether the
+// response lasts or not.
+func TestParts(t *testing.T) {
+	received := make(chan struct{})
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "first")
+		_ = http.NewResponseController(w).Flush()
+		<-received
+		_, _ = io.WriteString(w, "second")
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	way, err := NewWay(gatewayaccess.Access{Server: server.URL, CA: ca})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(way.Close)
+	forwarder := NewForwarder()
+	for _, lasts := range []bool{true, false} {
+		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			forwarder.Forward(w, r, Request{Way: way, Asked: resolve.Asked{Path: "/"}, Lasts: lasts, Failed: func(_ http.ResponseWriter, _ *http.Request, err error) {
+				t.Error(err)
+			}})
+		}))
+		t.Cleanup(front.Close)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, front.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := make([]byte, len("first"))
+		if _, err := io.ReadFull(response.Body, first); err != nil || string(first) != "first" {
+			t.Errorf("lasts %t: got %q, %v", lasts, first, err)
+		}
+		received <- struct{}{}
+		rest, err := io.ReadAll(response.Body)
+		if err != nil || string(rest) != "second" {
+			t.Errorf("lasts %t: got %q, %v", lasts, rest, err)
+		}
+		_ = response.Body.Close()
+	}
 }

@@ -2,6 +2,7 @@ package front
 
 import (
 	"net/http"
+	"strings"
 
 	"k8s.io/streaming/pkg/httpstream"
 
@@ -34,8 +35,16 @@ func classOf(r *http.Request, asked resolve.Asked) class {
 		return proxyClass
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		return writeClass
-	case query.Get("watch") != "" || query.Get("follow") != "":
+	case query.Has("watch") || query.Has("follow") || isWatchPath(asked.Path):
 		return watchClass
 	}
 	return readClass
+}
+
+// isWatchPath reports whether a path is that of a watch without the parameter, as
+// old clients send it: /api/v1/watch/pods.
+func isWatchPath(path string) bool {
+	core := strings.HasPrefix(path, "/api/")
+	elements := strings.SplitN(path, "/", 6) // the first is empty
+	return core && len(elements) > 3 && elements[3] == "watch" || !core && len(elements) > 4 && elements[1] == "apis" && elements[4] == "watch"
 }

@@ -68,7 +68,7 @@ func checkPath(path string) *Refusal {
 		return refuse("the path of the request is not UTF-8 without control characters")
 	}
 	own := path
-	if head := proxied.FindString(path); head != "" {
+	if head := proxiedBy(path); head != "" {
 		own = head
 	}
 	if strings.Contains(own, "//") {
@@ -109,6 +109,15 @@ func isAlphanumeric(c byte) bool {
 // leads through the apiserver to another server.
 var proxied = regexp.MustCompile(`^/api/v1/(nodes|namespaces/[^/]+/(pods|services))/[^/]+/proxy(/|$)`)
 
+// proxiedBy returns that part of a path; empty if it leads to no other server. Most
+// paths do not, and are spared the regular expression.
+func proxiedBy(path string) string {
+	if !strings.Contains(path, "/proxy") {
+		return ""
+	}
+	return proxied.FindString(path)
+}
+
 // IsProxied reports whether the request is for a server behind the apiserver,
 // whose the rest of the path, the query and the body are.
-func (a Asked) IsProxied() bool { return proxied.MatchString(a.Path) }
+func (a Asked) IsProxied() bool { return proxiedBy(a.Path) != "" }
