@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
 var _ = Describe("What pods use", Ordered, func() {
@@ -27,10 +29,13 @@ var _ = Describe("What pods use", Ordered, func() {
 	It("is what kubectl top pod shows, of the tenant's own", func(ctx SpecContext) {
 		Eventually(kubectlOf(ctx, red).run).WithContext(ctx).WithArguments("", "top", "pod", "--containers", "-n", ns, "-l", "app=busy").
 			Should(MatchRegexp(`busy-\S+\s+main\s+\d+m\s+\d+Mi`))
-		as := kubectlOf(ctx, blue)
-		Eventually(as.run).WithContext(ctx).WithArguments("", "top", "pod", "-A").Should(MatchRegexp(others + `\s+idle\s+\d+m`))
-		Expect(as.run(ctx, "", "top", "pod", "-A")).NotTo(Or(ContainSubstring("busy"), ContainSubstring("metrics-server"), ContainSubstring(blue.Key())))
-		Expect(as.run(ctx, "", "top", "pod", "-n", others, "idle")).To(ContainSubstring("idle"))
+		for _, key := range []string{names.AdminKubeconfigKey, names.GatewayKubeconfigKey} {
+			as := kubectlWith(ctx, blue, key)
+			Eventually(as.run).WithContext(ctx).WithArguments("", "top", "pod", "-A").Should(MatchRegexp(others+`\s+idle\s+\d+m`), key)
+			Expect(as.run(ctx, "", "top", "pod", "-A")).
+				NotTo(Or(ContainSubstring("busy"), ContainSubstring("metrics-server"), ContainSubstring(blue.Key())), key)
+			Expect(as.run(ctx, "", "top", "pod", "-n", others, "idle")).To(ContainSubstring("idle"), key)
+		}
 	})
 
 	It("is what kubectl top node shows, of a node's pods that are the tenant's", func(ctx SpecContext) {
