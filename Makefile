@@ -276,7 +276,8 @@ bench-micro: ## Run the benchmarks of the syncer's hot paths
 BENCH_HOSTING = cd standalone && go run -buildvcs=false ./bench/cmd/bench-hosting
 
 .PHONY: bench-gateway
-bench-gateway: ## Latency, throughput and memory that vc-gateway adds, in front of a server that answers at once
+bench-gateway: build ## Latency, throughput and memory that vc-gateway adds, in front of a real apiserver and of a server that answers at once
+	$(BIN)/vc-bench --scenarios gateway --nodes 2 --runs 3 $(BENCH_FLAGS)
 	go test -run '^$$' -bench . -benchtime 3s ./gateway/front
 
 .PHONY: bench-hosting

@@ -1,0 +1,95 @@
+package bench
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/config/rbac"
+	"github.com/virtualcluster/virtualcluster/test/bench/measure"
+)
+
+// gatewaySecret is where the measured gateway keeps its certificate.
+const gatewaySecret = "vc-gateway-tls"
+
+// gateway is the measured vc-gateway, a process of its own.
+type gateway struct {
+	process *exec.Cmd
+	log     *os.File
+	address string
+	roots   *x509.CertPool
+}
+
+// startGateway starts a gateway with the shipped roles, and waits for its
+// certificate.
+func (w *world) startGateway(ctx context.Context) (_ *gateway, err error) {
+	config, err := w.super.GatewayAccount(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("grant the gateway its permissions: %w", err)
+	}
+	kubeconfig := filepath.Join(w.dir, "gateway.kubeconfig")
+	if err := writeKubeconfig(kubeconfig, config); err != nil {
+		return nil, fmt.Errorf("write the gateway's kubeconfig: %w", err)
+	}
+	g := &gateway{roots: x509.NewCertPool()}
+	if g.address, err = freeAddress(ctx); err != nil {
+		return nil, err
+	}
+	if g.log, err = os.Create(filepath.Join(w.results, "vc-gateway.log")); err != nil {
+		return nil, fmt.Errorf("create the gateway's log: %w", err)
+	}
+	g.process = exec.Command(filepath.Join(w.opts.Binaries, "vc-gateway"), //nolint:gosec // what make built
+		"--kubeconfig", kubeconfig, "--bind-address", g.address, "--tls-secret", rbac.Namespace+"/"+gatewaySecret, "--tls-hosts", "127.0.0.1",
+		"--metrics-bind-address", "0", "--health-probe-bind-address", "0")
+	g.process.Stdout, g.process.Stderr = g.log, g.log
+	if err := g.process.Start(); err != nil {
+		return nil, errors.Join(fmt.Errorf("start vc-gateway: %w", err), g.log.Close())
+	}
+	secret := &corev1.Secret{}
+	if err := awaitObject(ctx, w.super.Client, client.ObjectKey{Namespace: rbac.Namespace, Name: gatewaySecret}, secret); err != nil {
+		return nil, errors.Join(err, g.stop())
+	}
+	g.roots.AppendCertsFromPEM(secret.Data["ca.crt"])
+	if err := g.awaitTLS(ctx); err != nil {
+		return nil, errors.Join(err, g.stop())
+	}
+	return g, nil
+}
+
+// awaitTLS waits until the gateway has read its certificate.
+func (g *gateway) awaitTLS(ctx context.Context) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
+		conn, err := (&tls.Dialer{Config: &tls.Config{RootCAs: g.roots}}).DialContext(ctx, "tcp", g.address)
+		if last = err; err != nil {
+			return false, nil
+		}
+		return true, conn.Close()
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the gateway: %w", errors.Join(err, last))
+	}
+	return nil
+}
+
+// usage returns the resource usage of the gateway so far.
+func (g *gateway) usage() (measure.Usage, error) { return measure.UsageOf(g.process.Process.Pid) }
+
+// stop terminates the gateway and waits for it.
+func (g *gateway) stop() error {
+	err := g.process.Process.Signal(syscall.SIGTERM)
+	late := time.AfterFunc(patience, func() { _ = g.process.Process.Kill() })
+	defer late.Stop()
+	return errors.Join(err, g.process.Wait(), g.log.Close())
+}
