@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -181,12 +180,7 @@ func (g *gateway) watches(ctx context.Context, s *report.Scenario, p pair) error
 	open, end := context.WithCancel(ctx)
 	defer end()
 	for range gatewayWatches {
-		response, err := p.through.open(open, "/api/v1/namespaces/default/configmaps?watch=1")
-		if err != nil {
-			return err
-		}
-		// The first event shows that the watch is open.
-		if _, err := io.ReadFull(response.Body, make([]byte, 1)); err != nil {
+		if err := p.through.watch(open); err != nil {
 			return err
 		}
 	}

@@ -49,7 +49,7 @@ func (w *world) startGateway(ctx context.Context) (_ *gateway, err error) {
 	if g.log, err = os.Create(filepath.Join(w.results, "vc-gateway.log")); err != nil {
 		return nil, fmt.Errorf("create the gateway's log: %w", err)
 	}
-	g.process = exec.Command(filepath.Join(w.opts.Binaries, "vc-gateway"), //nolint:gosec // what make built
+	g.process = exec.Command(filepath.Join(w.opts.Binaries, "vc-gateway"),
 		"--kubeconfig", kubeconfig, "--bind-address", g.address, "--tls-secret", rbac.Namespace+"/"+gatewaySecret, "--tls-hosts", "127.0.0.1",
 		"--metrics-bind-address", "0", "--health-probe-bind-address", "0")
 	g.process.Stdout, g.process.Stderr = g.log, g.log
@@ -71,16 +71,21 @@ func (w *world) startGateway(ctx context.Context) (_ *gateway, err error) {
 func (g *gateway) awaitTLS(ctx context.Context) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
-		conn, err := (&tls.Dialer{Config: &tls.Config{RootCAs: g.roots}}).DialContext(ctx, "tcp", g.address)
-		if last = err; err != nil {
-			return false, nil
-		}
-		return true, conn.Close()
+		last = g.connect(ctx)
+		return last == nil, nil
 	})
 	if err != nil {
 		return fmt.Errorf("wait for the gateway: %w", errors.Join(err, last))
 	}
 	return nil
+}
+
+func (g *gateway) connect(ctx context.Context) error {
+	conn, err := (&tls.Dialer{Config: &tls.Config{RootCAs: g.roots}}).DialContext(ctx, "tcp", g.address)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
 }
 
 // usage returns the resource usage of the gateway so far.

@@ -111,3 +111,15 @@ func (w *way) get(ctx context.Context) error {
 	_, err = io.Copy(io.Discard, response.Body)
 	return errors.Join(err, response.Body.Close())
 }
+
+// watch opens a watch, which ends with the context.
+func (w *way) watch(ctx context.Context) error {
+	response, err := w.open(ctx, "/api/v1/namespaces/default/configmaps?watch=1")
+	if err != nil {
+		return err
+	}
+	context.AfterFunc(ctx, func() { _ = response.Body.Close() })
+	// The first event shows that the watch is open.
+	_, err = io.ReadFull(response.Body, make([]byte, 1))
+	return err
+}
