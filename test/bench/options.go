@@ -106,7 +106,7 @@ func smoke() map[string]string {
 		"runs": "1", "nodes": "2", "throughput": "8/2", "tenants": "4", "light-pods": "8", "greedy-pods": "10", "regular-pods": "2",
 		"weighted-pods": "8", "hung-pods": "4", "sleepy-tenants": "5", "restart-pods": "8", "validation-pods": "2", "idle": "1,2",
 		"idle-window": "1s", "churn-tenants": "1", "churn-rounds": "1", "request-pods": "1",
-		"gateway-requests": "20", "gateway-tenants": "5", "gateway-window": "200ms",
+		"gateway-requests": "20", "gateway-tenants": "5", "gateway-window": "1s",
 	}
 }
 
