@@ -99,7 +99,8 @@ func (s *Syncer) collide(ctx context.Context, o observation, err error) error {
 	case o.purged:
 		return s.delete(ctx, o)
 	}
-	return conflict{fmt.Errorf("%w; a platform admin can delete it with its objects (see docs/shared-crds.md) as %s/%s", err, o.found.Name, o.found.UID)}
+	return conflict{fmt.Errorf("%w; a platform admin can delete it with its objects (see docs/shared-crds.md) as %s/%s",
+		err, o.found.Name, o.found.UID)}
 }
 
 // record writes a record.
