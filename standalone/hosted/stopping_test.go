@@ -22,7 +22,7 @@ func (*emptyKV) Range(context.Context, *pb.RangeRequest) (*pb.RangeResponse, err
 }
 
 // TestAStoppingEtcd: a client reads at the next etcd what one that stops does not
-// respond to, and is told that it is unavailable when it writes.
+// respond to. Its writes fail, since etcd is unavailable.
 func TestAStoppingEtcd(t *testing.T) {
 	g := NewWithT(t)
 	stopped, next := grpc.NewServer(), grpc.NewServer()

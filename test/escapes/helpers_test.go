@@ -30,7 +30,7 @@ func shouldBeRejected(ctx context.Context, t *local.Tenant, obj client.Object, w
 	kit.ShouldStayAbsent(ctx, super.Client, kit.SuperOf(t, obj))
 }
 
-// unreadWatches opens watches of a path, and reads nothing of them. It returns a
+// unreadWatches opens watches of a path whose responses are not read. It returns a
 // function that returns how many are open; they end with the spec.
 func unreadWatches(ctx context.Context, config *rest.Config, path string, number int) func() int64 {
 	GinkgoHelper()

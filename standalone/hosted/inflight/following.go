@@ -20,8 +20,8 @@ const (
 	// mostUnread is how many a watch may keep.
 	mostUnread = 16 << 20
 	// lookInterval is the time after which the apiserver has passed over the changes
-	// that it got if it does not write, and stuckInterval the time after which to look
-	// again if it does.
+	// that it got if it does not write, and stuckInterval that of the next check if it
+	// does.
 	lookInterval, stuckInterval = 50 * time.Millisecond, time.Second
 )
 
@@ -173,7 +173,7 @@ func (b *backlog) read() {
 	}
 }
 
-// forget gives back what was counted.
+// forget releases what was counted.
 func (b *backlog) forget() {
 	if b.counted > 0 {
 		b.grant.shrink(b.counted)
