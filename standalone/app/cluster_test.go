@@ -50,8 +50,11 @@ func TestInstallCRDs(t *testing.T) {
 		{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue},
 	}
 	one, other := crdPath("clusterversions"), crdPath("virtualclusters")
-	stores, planes := crdPath("controlplanestores"), crdPath("hostedcontrolplanes")
-	all := []string{"PATCH " + one, "PATCH " + stores, "PATCH " + planes, "PATCH " + other}
+	between := []string{crdPath("controlplanestores"), crdPath("hostedcontrolplanes"), crdPath("projectclaims"), crdPath("projecttemplates")}
+	all := []string{"PATCH " + one}
+	for _, path := range append(between, other) {
+		all = append(all, "PATCH "+path)
+	}
 	type answers = map[string][]apitest.Answer
 	is, becomes := []apitest.Answer{{Object: established}}, []apitest.Answer{{Object: pending}, {Object: pending}, {Object: established}}
 	for name, c := range map[string]struct {
@@ -60,14 +63,14 @@ func TestInstallCRDs(t *testing.T) {
 		gets    int
 		want    string
 	}{
-		"all are there":       {answers{"PATCH " + one: is, "GET " + one: is, "PATCH " + other: is, "GET " + other: is}, all, 4, ""},
-		"two take their time": {answers{"PATCH " + one: is, "GET " + one: becomes, "PATCH " + other: is, "GET " + other: becomes}, all, 8, ""},
+		"all are there":       {answers{"PATCH " + one: is, "GET " + one: is, "PATCH " + other: is, "GET " + other: is}, all, 6, ""},
+		"two take their time": {answers{"PATCH " + one: is, "GET " + one: becomes, "PATCH " + other: is, "GET " + other: becomes}, all, 10, ""},
 		"one is refused":      {answers{"PATCH " + one: {forbidden}}, all[:1], 0, "install CRD clusterversions."},
 		"one cannot be read":  {answers{"PATCH " + one: is, "GET " + one: {forbidden}}, all[:1], 1, "install CRD clusterversions."},
-		"another is refused":  {answers{"PATCH " + one: is, "GET " + one: is, "PATCH " + other: {forbidden}}, all, 3, "install CRD virtualclusters."},
+		"another is refused":  {answers{"PATCH " + one: is, "GET " + one: is, "PATCH " + other: {forbidden}}, all, 5, "install CRD virtualclusters."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, path := range []string{stores, planes} {
+			for _, path := range between {
 				c.answers["PATCH "+path], c.answers["GET "+path] = is, is
 			}
 			server, super := apitest.Serve(t, c.answers)

@@ -134,7 +134,7 @@ func tokenBy(t *testing.T, algorithm jose.SignatureAlgorithm, key any, change fu
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: algorithm, Key: key}, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	claims := jwt.Claims{
-		Issuer: "https://issuer", Audience: jwt.Audience{"https://issuer", "other"}, Expiry: jwt.NewNumericDate(time.Now().Add(time.Hour)),
+		Issuer: "https://issuer", Audience: jwt.Audience{chain.AudiencePrefix + "cluster.local", "other"}, Expiry: jwt.NewNumericDate(time.Now().Add(time.Hour)),
 		Subject: "system:serviceaccount:team:robot",
 	}
 	change(&claims)
@@ -180,6 +180,7 @@ func TestCredentialsWake(t *testing.T) {
 		"token without its signature":     {bearer(honest[:len(honest)-20]), http.StatusUnauthorized},
 		"token of no shape":               {bearer("admin"), http.StatusUnauthorized},
 		"token for something else":        {bearer(tokenBy(t, jose.ES256, key, func(c *jwt.Claims) { c.Audience = jwt.Audience{"vault"} })), http.StatusUnauthorized},
+		"token for who knows the issuer":  {bearer(tokenBy(t, jose.ES256, key, func(c *jwt.Claims) { c.Audience = jwt.Audience{c.Issuer} })), http.StatusUnauthorized},
 		"token that has expired":          {bearer(tokenBy(t, jose.ES256, key, func(c *jwt.Claims) { c.Expiry = jwt.NewNumericDate(time.Now().Add(-time.Hour)) })), http.StatusUnauthorized},
 		"password":                        {func(c *rest.Config) { c.Username, c.Password = "admin", "admin" }, http.StatusServiceUnavailable},
 		"certificate that serves":         {servingCertificateOf(p.creds), http.StatusUnauthorized},

@@ -85,7 +85,7 @@ func (p *protectSharedCRDs) refuseCreation(ctx context.Context, now *apiextensio
 	}
 	found, err := p.definitions.Get(ctx, now.Name, metav1.GetOptions{})
 	if err != nil || found.GetLabels()[names.SharedCRD] == "" {
-		return nil // the apiserver responds that it exists, if it does
+		return nil //nolint:nilerr // the apiserver responds that it exists, if it does
 	}
 	return reasonOf(found)
 }

@@ -21,6 +21,7 @@ const (
 	// Lists from a cache are encoded object by object, unless they are
 	// converted as a whole. Those from etcd are decoded as a whole.
 	listFactor, convertFactor = 1, 8
+	watchVerb                 = "watch"
 )
 
 // cost estimates the memory of a request to a control plane. With a cache,
@@ -77,7 +78,7 @@ func isConverted(r *http.Request) bool {
 // watchCost estimates the memory of the beginning of a long-running request. A
 // watch that begins with a list encodes one object at a time.
 func watchCost(r *http.Request, info *apirequest.RequestInfo, stored Stored) int64 {
-	if !info.IsResourceRequest || info.Verb != "watch" {
+	if !info.IsResourceRequest || info.Verb != watchVerb {
 		return 0
 	}
 	query := r.URL.Query()

@@ -106,7 +106,7 @@ func serve(handler http.Handler, w http.ResponseWriter, r *http.Request, g *gran
 // read.
 func (f Filter) serveLongRunning(handler http.Handler, w http.ResponseWriter, r *http.Request, info *apirequest.RequestInfo, g *grant) {
 	switch {
-	case !f.Cached && info.Verb == "watch":
+	case !f.Cached && info.Verb == watchVerb:
 		serveWatch(handler, w, r, g)
 	case g.held == 0:
 		handler.ServeHTTP(w, r)
