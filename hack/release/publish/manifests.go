@@ -105,7 +105,7 @@ func (p Publication) components(ctx context.Context) error {
 		}
 	}
 	for _, name := range []string{"metadata.yaml", "samples/cluster-template.yaml", "samples/clusterclass-nested.yaml"} {
-		content, err := os.ReadFile(filepath.Join(p.Build.Root, providers, name)) //nolint:gosec // a file of the project
+		content, err := os.ReadFile(filepath.Join(p.Build.Root, providers, name))
 		if err != nil {
 			return fmt.Errorf("read a file for clusterctl: %w", err)
 		}
