@@ -2,9 +2,11 @@ package escapes
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -34,8 +36,15 @@ func shouldBeRejected(ctx context.Context, t *local.Tenant, obj client.Object, w
 // function that returns how many are open; they end with the spec.
 func unreadWatches(ctx context.Context, config *rest.Config, path string, number int) func() int64 {
 	GinkgoHelper()
-	sender, err := rest.HTTPClientFor(config)
-	Expect(err).NotTo(HaveOccurred())
+	const perConnection = 100 // HTTP/2 has a limit of streams
+	var senders []*http.Client
+	for range (number + perConnection - 1) / perConnection {
+		own := rest.CopyConfig(config)
+		own.Dial = (&net.Dialer{}).DialContext // it shares no connections then
+		sender, err := rest.HTTPClientFor(own)
+		Expect(err).NotTo(HaveOccurred())
+		senders = append(senders, sender)
+	}
 	hanging, stop := context.WithCancel(ctx)
 	var work sync.WaitGroup
 	DeferCleanup(func() {
@@ -43,18 +52,20 @@ func unreadWatches(ctx context.Context, config *rest.Config, path string, number
 		work.Wait()
 	})
 	var open atomic.Int64
-	for range number {
+	for i := range number {
 		work.Go(func() {
-			sent, _ := http.NewRequestWithContext(hanging, http.MethodGet, config.Host+path, nil) // the URL is valid
-			response, err := sender.Do(sent)
-			if err != nil {
-				return
+			for hanging.Err() == nil {
+				sent, _ := http.NewRequestWithContext(hanging, http.MethodGet, config.Host+path, nil) // the URL is valid
+				response, err := senders[i/perConnection].Do(sent)
+				if err == nil && response.StatusCode == http.StatusOK {
+					open.Add(1)
+					<-hanging.Done()
+				}
+				if err == nil {
+					_ = response.Body.Close()
+				}
+				time.Sleep(time.Second) // the control plane may be on its way to another replica
 			}
-			defer response.Body.Close()
-			if response.StatusCode == http.StatusOK {
-				open.Add(1)
-			}
-			<-hanging.Done()
 		})
 	}
 	return open.Load
