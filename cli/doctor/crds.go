@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -43,7 +44,7 @@ func crdsVerdict(want []*apiextensionsv1.CustomResourceDefinition, have map[stri
 		switch {
 		case found == nil:
 			missing = append(missing, w.Name)
-		case !isEstablished(found):
+		case !apihelpers.IsCRDConditionTrue(found, apiextensionsv1.Established):
 			unserved = append(unserved, w.Name)
 		case !equality.Semantic.DeepEqual(schemas(w), schemas(found)):
 			different = append(different, w.Name)
@@ -59,15 +60,6 @@ func crdsVerdict(want []*apiextensionsv1.CustomResourceDefinition, have map[stri
 			"of another version than kubectl vc %s: %s", version.String(), enumerate(different))
 	}
 	return ok("all %d are served, in the version of kubectl vc", len(want))
-}
-
-func isEstablished(c *apiextensionsv1.CustomResourceDefinition) bool {
-	for _, condition := range c.Status.Conditions {
-		if condition.Type == apiextensionsv1.Established {
-			return condition.Status == apiextensionsv1.ConditionTrue
-		}
-	}
-	return false
 }
 
 // schemas returns the schemas of the served versions of a definition.

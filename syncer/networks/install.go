@@ -7,13 +7,14 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	networkv1 "github.com/virtualcluster/virtualcluster/apis/network/v1"
 	definitions "github.com/virtualcluster/virtualcluster/config/networks"
@@ -51,34 +52,18 @@ func (i *installer) definition(ctx context.Context) (recalled bool, err error) {
 		return false, err
 	}
 	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(desired)
-	found := &apiextensionsv1.CustomResourceDefinition{}
-	err = ensure(ctx, i.cluster.GetClient(), desired, found, func() bool {
-		if equality.Semantic.DeepEqual(found.Spec, desired.Spec) {
-			return false
-		}
-		found.Spec = desired.Spec
-		return true
-	})
+	found := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: desired.Name}}
+	err = ensure(ctx, i.cluster.GetClient(), found, func() { found.Spec = desired.Spec })
 	switch {
 	case err != nil:
 		return false, err
 	case found.DeletionTimestamp != nil:
 		return true, nil
-	case !isEstablished(found):
+	case !apihelpers.IsCRDConditionTrue(found, apiextensionsv1.Established):
 		return false, fmt.Errorf("CustomResourceDefinition %s is not served yet", desired.Name)
 	}
 	i.served = true
 	return false, nil
-}
-
-// isEstablished reports whether a CRD is served.
-func isEstablished(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	for _, c := range crd.Status.Conditions {
-		if c.Type == apiextensionsv1.Established {
-			return c.Status == apiextensionsv1.ConditionTrue
-		}
-	}
-	return false
 }
 
 // policy ensures the ValidatingAdmissionPolicy and its binding.
@@ -89,22 +74,12 @@ func (i *installer) policy(ctx context.Context) error {
 			return err
 		}
 	}
-	policy, policyFound := admissionPolicy(i.platform), &admissionv1.ValidatingAdmissionPolicy{}
-	err := ensure(ctx, i.cluster.GetClient(), policy, policyFound, func() bool {
-		if equality.Semantic.DeepEqual(policyFound.Spec, policy.Spec) {
-			return false
-		}
-		policyFound.Spec = policy.Spec
-		return true
-	})
-	binding, bindingFound := policyBinding(), &admissionv1.ValidatingAdmissionPolicyBinding{}
-	return errors.Join(err, ensure(ctx, i.cluster.GetClient(), binding, bindingFound, func() bool {
-		if equality.Semantic.DeepEqual(bindingFound.Spec, binding.Spec) {
-			return false
-		}
-		bindingFound.Spec = binding.Spec
-		return true
-	}))
+	named := metav1.ObjectMeta{Name: policyName}
+	policy, binding := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: named}, &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: named}
+	return errors.Join(
+		ensure(ctx, i.cluster.GetClient(), policy, func() { policy.Spec = policySpec(i.platform) }),
+		ensure(ctx, i.cluster.GetClient(), binding, func() { binding.Spec = bindingSpec() }),
+	)
 }
 
 // userName asks the tenant's apiserver for the name of the user of the
@@ -125,21 +100,17 @@ func (i *installer) userName(ctx context.Context) (string, error) {
 	return name, nil
 }
 
-// ensure reads the object found that has the name of desired. It creates one
-// that does not exist, and updates one that repair changes. One that is being
-// deleted is left alone.
-func ensure(ctx context.Context, c client.Client, desired, found client.Object, repair func() bool) error {
-	err := c.Get(ctx, client.ObjectKeyFromObject(desired), found)
-	doing := "read"
-	switch {
-	case client.IgnoreNotFound(err) != nil:
-	case err != nil:
-		doing, err = "create", c.Create(ctx, desired)
-	case found.GetDeletionTimestamp() == nil && repair():
-		doing, err = "update", c.Update(ctx, found)
-	}
+// ensure creates an object that does not exist, and sets its spec otherwise. One
+// that is being deleted is left alone.
+func ensure(ctx context.Context, c client.Client, obj client.Object, setSpec func()) error {
+	_, err := controllerutil.CreateOrUpdate(ctx, c, obj, func() error {
+		if obj.GetDeletionTimestamp() == nil {
+			setSpec()
+		}
+		return nil
+	})
 	if err != nil {
-		return fmt.Errorf("%s %T %s: %w", doing, desired, desired.GetName(), err)
+		return fmt.Errorf("ensure %T %s: %w", obj, obj.GetName(), err)
 	}
 	return nil
 }

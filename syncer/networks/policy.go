@@ -15,43 +15,40 @@ import (
 // its binding.
 const policyName = "networks.arktos.futurewei.com"
 
-// admissionPolicy returns the policy that keeps the tenant's users from what
+// policySpec returns the policy that keeps the tenant's users from what
 // only the platform, a user of the tenant, may do: write the status of a
 // network, and delete the API of networks with all networks. A pod stays in its
 // network; the policy says so where the label would otherwise have no effect.
-func admissionPolicy(platform string) *admissionv1.ValidatingAdmissionPolicy {
+func policySpec(platform string) admissionv1.ValidatingAdmissionPolicySpec {
 	isPlatform := "request.userInfo.username == " + strconv.QuoteToASCII(platform)
 	named := func(object string) string {
 		return object + ".metadata.?labels[?'" + networkv1.Label + "'].orValue('')"
 	}
-	return &admissionv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: policyName},
-		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			FailurePolicy: new(admissionv1.Fail),
-			MatchConstraints: &admissionv1.MatchResources{
-				NamespaceSelector: &metav1.LabelSelector{}, ObjectSelector: &metav1.LabelSelector{}, MatchPolicy: new(admissionv1.Equivalent),
-				ResourceRules: []admissionv1.NamedRuleWithOperations{
-					matches(networkv1.GroupVersion.Group, networkv1.GroupVersion.Version, networkv1.Resource+"/status", admissionv1.Update),
-					onlyNamed(policyName, matches(
-						apiextensionsv1.GroupName, apiextensionsv1.SchemeGroupVersion.Version, "customresourcedefinitions", admissionv1.Delete)),
-					matches(corev1.GroupName, corev1.SchemeGroupVersion.Version, "pods", admissionv1.Update),
-				},
+	return admissionv1.ValidatingAdmissionPolicySpec{
+		FailurePolicy: new(admissionv1.Fail),
+		MatchConstraints: &admissionv1.MatchResources{
+			NamespaceSelector: &metav1.LabelSelector{}, ObjectSelector: &metav1.LabelSelector{}, MatchPolicy: new(admissionv1.Equivalent),
+			ResourceRules: []admissionv1.NamedRuleWithOperations{
+				matches(networkv1.GroupVersion.Group, networkv1.GroupVersion.Version, networkv1.Resource+"/status", admissionv1.Update),
+				onlyNamed(policyName, matches(
+					apiextensionsv1.GroupName, apiextensionsv1.SchemeGroupVersion.Version, "customresourcedefinitions", admissionv1.Delete)),
+				matches(corev1.GroupName, corev1.SchemeGroupVersion.Version, "pods", admissionv1.Update),
 			},
-			Validations: []admissionv1.Validation{
-				{
-					Expression: "request.resource.resource != 'networks' || " + isPlatform,
-					Message:    "only the platform writes the status of a network", Reason: new(metav1.StatusReasonForbidden),
-				},
-				{
-					Expression: "request.resource.resource != 'customresourcedefinitions' || " + isPlatform,
-					Message:    "the platform keeps the API of networks; delete single networks instead", Reason: new(metav1.StatusReasonForbidden),
-				},
-				{
-					Expression: "request.resource.resource != 'pods' || " + named("object") + " == " + named("oldObject"),
-					Message: "the label " + networkv1.Label + " of a pod is immutable: a pod stays in its network; " +
-						"create another pod",
-					Reason: new(metav1.StatusReasonInvalid),
-				},
+		},
+		Validations: []admissionv1.Validation{
+			{
+				Expression: "request.resource.resource != 'networks' || " + isPlatform,
+				Message:    "only the platform writes the status of a network", Reason: new(metav1.StatusReasonForbidden),
+			},
+			{
+				Expression: "request.resource.resource != 'customresourcedefinitions' || " + isPlatform,
+				Message:    "the platform keeps the API of networks; delete single networks instead", Reason: new(metav1.StatusReasonForbidden),
+			},
+			{
+				Expression: "request.resource.resource != 'pods' || " + named("object") + " == " + named("oldObject"),
+				Message: "the label " + networkv1.Label + " of a pod is immutable: a pod stays in its network; " +
+					"create another pod",
+				Reason: new(metav1.StatusReasonInvalid),
 			},
 		},
 	}
@@ -74,12 +71,9 @@ func onlyNamed(name string, rule admissionv1.NamedRuleWithOperations) admissionv
 	return rule
 }
 
-// policyBinding returns the binding of the policy.
-func policyBinding() *admissionv1.ValidatingAdmissionPolicyBinding {
-	return &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: policyName},
-		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName: policyName, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
-		},
+// bindingSpec returns the binding of the policy.
+func bindingSpec() admissionv1.ValidatingAdmissionPolicyBindingSpec {
+	return admissionv1.ValidatingAdmissionPolicyBindingSpec{
+		PolicyName: policyName, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
 	}
 }
