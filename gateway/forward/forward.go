@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"strings"
 	"sync"
-	"time"
 
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/streaming/pkg/httpstream"
@@ -37,10 +36,6 @@ type Request struct {
 // streamBufferBytes that for responses that last: most events of a watch are
 // smaller.
 const bufferBytes, streamBufferBytes = 32 << 10, 4 << 10
-
-// flushInterval is how long a part of a response of the apiserver that ends soon
-// may wait for the next one. Others, whose length is unknown, are flushed at once.
-const flushInterval = 50 * time.Millisecond
 
 // buffers are reused by all requests.
 type buffers struct {
@@ -101,17 +96,12 @@ func (f *Forwarder) Forward(w http.ResponseWriter, r *http.Request, of Request) 
 			p.SetXForwarded()
 			of.Way.stamp(p.Out.Header, of.User)
 		},
-		Transport:     transport,
-		FlushInterval: flushInterval,
-		BufferPool:    buffers,
-		ErrorLog:      log.New(io.Discard, "", 0), // a client causes each line
-		ModifyResponse: func(response *http.Response) error {
-			if !of.Lasts && !of.Asked.IsProxied() && response.ContentLength < 0 {
-				response.ContentLength = 0 // an unknown length means to the proxy that each part is flushed
-			}
-			return keepPrefix(response, of.Asked.Prefix)
-		},
-		ErrorHandler: of.Failed,
+		Transport:      transport,
+		FlushInterval:  -1, // events of a watch
+		BufferPool:     buffers,
+		ErrorLog:       log.New(io.Discard, "", 0), // a client causes each line
+		ModifyResponse: func(response *http.Response) error { return keepPrefix(response, of.Asked.Prefix) },
+		ErrorHandler:   of.Failed,
 	}
 	proxy.ServeHTTP(w, r.WithContext(ctx))
 }
