@@ -36,34 +36,24 @@ type Addresses struct {
 	Peers, Pods string
 }
 
-// passOn passes a connection on to the host that has the control plane, unread
-// except for its server name. It ends with the connection.
-func (r *router) passOn(ctx context.Context, serverName string, conn net.Conn) {
-	if at, found := r.elsewhere(ctx, strings.TrimSuffix(serverName, serverNameSuffix)); found {
-		r.passOnTo(ctx, at.Peers, serverName, conn)
-		return
-	}
-	_ = conn.Close()
-}
+func ofPeers(at Addresses) string { return at.Peers }
 
-// passOnFromPod passes a connection of a pod on in the same way, which still has
-// the address of this host.
-func (r *router) passOnFromPod(ctx context.Context, serverName string, conn net.Conn) {
-	at, found := r.elsewhere(ctx, strings.TrimSuffix(serverName, serverNameSuffix))
-	if found && at.Pods != "" && at.Pods != conn.LocalAddr().String() {
-		r.passOnTo(ctx, at.Pods, serverName, conn)
-		return
-	}
-	_ = conn.Close()
-}
+func ofPods(at Addresses) string { return at.Pods }
 
-func (r *router) passOnTo(ctx context.Context, address, serverName string, conn net.Conn) {
+// passOn passes a connection on to one of the addresses of the host that has the
+// control plane, unread except for its server name. It ends with the connection.
+func (r *router) passOn(ctx context.Context, serverName string, conn net.Conn, of func(Addresses) string) {
 	defer conn.Close() //nolint:errcheck // nothing depends on it
 	end, ok := r.passed.begin(serverName)
 	if !ok {
 		return
 	}
 	defer end()
+	at, found := r.elsewhere(ctx, strings.TrimSuffix(serverName, serverNameSuffix))
+	address := of(at)
+	if !found || address == "" || address == conn.LocalAddr().String() { // that of this host is outdated
+		return
+	}
 	dialer := net.Dialer{Timeout: passOnTimeout}
 	other, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil { // the client retries

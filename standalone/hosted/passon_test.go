@@ -24,7 +24,7 @@ func TestConnectionsThatArePassedOnAreBounded(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			r.passOn(t.Context(), serverName(name), far)
+			r.passOn(t.Context(), serverName(name), far, ofPeers)
 		}()
 		return near, ended
 	}
@@ -62,7 +62,7 @@ func TestAClosedConnectionIsNotHeld(t *testing.T) {
 	r := startRouter(t, "")
 	r.elsewhere = at(other)
 	client := r.dial(t, func(net.Conn) {})
-	go r.passOn(t.Context(), serverName("red"), client) // the client itself is never read or closed
+	go r.passOn(t.Context(), serverName("red"), client, ofPeers) // the client itself is never read or closed
 	conn, err := other.Accept()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(r.passed.of("red")).To(Equal(1))

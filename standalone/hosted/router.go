@@ -198,7 +198,7 @@ func (r *router) deliver(ctx context.Context, serverName string, conn net.Conn) 
 		_ = conn.Close()
 		return
 	}
-	r.work.Go(func() { r.passOnFromPod(ctx, serverName, conn) })
+	r.work.Go(func() { r.passOn(ctx, serverName, conn, ofPods) })
 }
 
 func (r *router) route(ctx context.Context, conn net.Conn, passOn bool) {
@@ -215,7 +215,7 @@ func (r *router) route(ctx context.Context, conn net.Conn, passOn bool) {
 	case err == nil && in != nil:
 		in.offer(conn)
 	case err == nil && passOn && strings.HasSuffix(name, serverNameSuffix):
-		r.passOn(ctx, name, conn)
+		r.passOn(ctx, name, conn, ofPeers)
 	default:
 		_ = conn.Close()
 	}
