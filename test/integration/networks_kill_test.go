@@ -43,16 +43,11 @@ type networkProcess struct {
 // newNetworkProcess returns a process that does not run yet.
 func newNetworkProcess(ctx context.Context, t *local.Tenant) *networkProcess {
 	GinkgoHelper()
-	living, end := context.WithCancel(context.WithoutCancel(ctx))
-	DeferCleanup(end)
-	of, err := cache.New(t.Config, cache.Options{Scheme: super.Client.Scheme()})
-	Expect(err).NotTo(HaveOccurred())
-	go func() { _ = of.Start(living) }()
 	template, err := networks.ReadTemplate("")
 	Expect(err).NotTo(HaveOccurred())
 	connection, err := rest.HTTPClientFor(t.Config)
 	Expect(err).NotTo(HaveOccurred())
-	return &networkProcess{tenant: t, template: template, cache: of, http: connection}
+	return &networkProcess{tenant: t, template: template, cache: cacheOf(ctx, t.Config), http: connection}
 }
 
 // run runs a process that is killed at a write, until then or until it is done.
@@ -69,21 +64,7 @@ func (p *networkProcess) run(ctx context.Context, write int, before bool, done f
 		},
 		Wake: func(string) {},
 	})
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		syncer.Run(ctx)
-	}()
-	for {
-		select {
-		case <-ended:
-			return
-		case <-time.After(100 * time.Millisecond):
-			if done() {
-				kill()
-			}
-		}
-	}
+	runUntil(ctx, syncer.Run, kill, 100*time.Millisecond, done)
 }
 
 var _ = Describe("A syncer that is killed at every write for a network", Ordered, func() {
@@ -95,16 +76,9 @@ var _ = Describe("A syncer that is killed at every write for a network", Ordered
 		p = newNetworkProcess(ctx, t)
 	})
 
-	// reach runs processes, each of which is killed: at the first write before it
-	// took effect, at the first one after it, and so on.
 	reach := func(ctx context.Context, what string, done func() bool) {
 		GinkgoHelper()
-		processes := 0
-		for ; !done(); processes++ {
-			Expect(processes).To(BeNumerically("<", 40), what)
-			p.run(ctx, 1+processes/2%4, processes%2 == 0, done)
-		}
-		GinkgoWriter.Printf("%s after %d processes\n", what, processes)
+		reach(ctx, p, what, 4, 40, done)
 	}
 
 	It("installs the API, makes networks ready, and removes them when their pods have ended", func(ctx SpecContext) {

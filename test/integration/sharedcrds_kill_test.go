@@ -3,9 +3,7 @@ package integration
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -13,14 +11,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
@@ -32,77 +28,6 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
-
-// errKilled is what a killed process gets for its requests.
-var errKilled = errors.New("killed")
-
-// killer ends a process at one of its writes: before or after it took effect.
-type killer struct {
-	kill   context.CancelFunc
-	before bool
-
-	mu sync.Mutex
-	// left is how many writes there are until the process is killed.
-	left int
-}
-
-// write executes a write of the process.
-func (k *killer) write(do func() error) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.left--
-	switch {
-	case k.left > 0:
-		return do()
-	case k.left < 0:
-		return errKilled
-	}
-	defer k.kill()
-	if !k.before {
-		_ = do() // the process does not learn the result
-	}
-	return errKilled
-}
-
-// wrap returns a client whose writes can kill the process.
-func (k *killer) wrap(c client.WithWatch) client.WithWatch {
-	return interceptor.NewClient(c, interceptor.Funcs{
-		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
-			return k.write(func() error { return c.Create(ctx, obj, opts...) })
-		},
-		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
-			return k.write(func() error { return c.Update(ctx, obj, opts...) })
-		},
-		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-			return k.write(func() error { return c.Patch(ctx, obj, patch, opts...) })
-		},
-		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
-			return k.write(func() error { return c.Delete(ctx, obj, opts...) })
-		},
-		DeleteAllOf: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteAllOfOption) error {
-			return k.write(func() error { return c.DeleteAllOf(ctx, obj, opts...) })
-		},
-		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
-			return k.write(func() error { return c.SubResource(sub).Update(ctx, obj, opts...) })
-		},
-		SubResourcePatch: func(
-			ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption,
-		) error {
-			return k.write(func() error { return c.SubResource(sub).Patch(ctx, obj, patch, opts...) })
-		},
-	})
-}
-
-// processCluster is the control plane of a tenant for one process.
-type processCluster struct {
-	client client.Client
-	cache  cache.Cache
-}
-
-func (c processCluster) GetClient() client.Client       { return c.client }
-func (c processCluster) GetCache() cache.Cache          { return c.cache }
-func (processCluster) Learn(*meta.RESTMapping)          {}
-func (processCluster) Verify(ctx context.Context) error { return ctx.Err() }
 
 // asPlatform returns a tenant with the client of the platform.
 func asPlatform(ctx context.Context, t *local.Tenant) *local.Tenant {
@@ -135,12 +60,9 @@ func newSharingProcess(ctx context.Context, t *local.Tenant) *sharingProcess {
 	Expect(err).NotTo(HaveOccurred())
 	Expect(shared.AddTo(mgr)).To(Succeed())
 	go func() { _ = mgr.Start(living) }()
-	of, err := cache.New(t.Config, cache.Options{Scheme: super.Client.Scheme()})
-	Expect(err).NotTo(HaveOccurred())
-	go func() { _ = of.Start(living) }()
 	table, err := app.Table()
 	Expect(err).NotTo(HaveOccurred())
-	p := &sharingProcess{shared: shared, tenant: t, cache: of}
+	p := &sharingProcess{shared: shared, tenant: t, cache: cacheOf(ctx, t.Config)}
 	for _, k := range table {
 		if k.Name == "Secret" {
 			p.secrets = k
@@ -171,21 +93,7 @@ func (p *sharingProcess) run(ctx context.Context, write int, before bool, done f
 		Secrets: p.secrets,
 		Report:  func(context.Context, client.Object, string, string) error { return nil },
 	})
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		syncer.Run(ctx)
-	}()
-	for {
-		select {
-		case <-ended:
-			return
-		case <-time.After(time.Second):
-			if done() {
-				kill()
-			}
-		}
-	}
+	runUntil(ctx, syncer.Run, kill, time.Second, done)
 }
 
 // phaseOf returns the recorded phase of a tenant's CRD; empty without a record.
@@ -224,17 +132,10 @@ var _ = Describe("A syncer that is killed at every write of a shared CRD", Order
 	Describe("while no other runs", Ordered, func() {
 		BeforeAll(takeSyncerAway)
 
-		// reach runs processes, each of which is killed: at the first write before
-		// it took effect, at the first one after it, and so on up to the last one
-		// that rewrites the objects.
+		// The last of the writes rewrites the objects.
 		reach := func(ctx context.Context, what string, done func() bool) {
 			GinkgoHelper()
-			processes := 0
-			for ; !done(); processes++ {
-				Expect(processes).To(BeNumerically("<", 60), what)
-				p.run(ctx, 1+processes/2%6, processes%2 == 0, done)
-			}
-			GinkgoWriter.Printf("%s after %d processes\n", what, processes)
+			reach(ctx, p, what, 6, 60, done)
 		}
 
 		It("replaces and restores the tenant's own CRD, twice, without losing a field", func(ctx SpecContext) {
