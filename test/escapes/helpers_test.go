@@ -32,9 +32,16 @@ func shouldBeRejected(ctx context.Context, t *local.Tenant, obj client.Object, w
 	kit.ShouldStayAbsent(ctx, super.Client, kit.SuperOf(t, obj))
 }
 
-// unreadWatches opens watches of a path whose responses are not read. It returns a
-// function that returns how many are open; they end with the spec.
-func unreadWatches(ctx context.Context, config *rest.Config, path string, number int) func() int64 {
+// unread are watches whose responses are not read.
+type unread struct {
+	// open is how many of them are open, and answered how many requests for them
+	// have been.
+	open, answered atomic.Int64
+}
+
+// unreadWatches opens watches of a path, until the end of the spec. Those that are
+// rejected try again.
+func unreadWatches(ctx context.Context, config *rest.Config, path string, number int) *unread {
 	GinkgoHelper()
 	const perConnection = 100 // HTTP/2 has a limit of streams
 	var senders []*http.Client
@@ -51,14 +58,15 @@ func unreadWatches(ctx context.Context, config *rest.Config, path string, number
 		stop()
 		work.Wait()
 	})
-	var open atomic.Int64
+	watches := &unread{}
 	for i := range number {
 		work.Go(func() {
 			for hanging.Err() == nil {
 				sent, _ := http.NewRequestWithContext(hanging, http.MethodGet, config.Host+path, nil) // the URL is valid
 				response, err := senders[i/perConnection].Do(sent)
+				watches.answered.Add(1)
 				if err == nil && response.StatusCode == http.StatusOK {
-					open.Add(1)
+					watches.open.Add(1)
 					<-hanging.Done()
 				}
 				if err == nil {
@@ -68,5 +76,5 @@ func unreadWatches(ctx context.Context, config *rest.Config, path string, number
 			}
 		})
 	}
-	return open.Load
+	return watches
 }

@@ -131,8 +131,8 @@ var _ = Describe("Moves to another store", Ordered, func() {
 		now, err := ofMallory.CoreV1().ConfigMaps(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{Limit: 1})
 		Expect(err).NotTo(HaveOccurred())
 		// From now on, since few at a time are sent the objects that exist.
-		open := unreadWatches(ctx, mallory.Config, "/api/v1/configmaps?watch=true&resourceVersion="+now.ResourceVersion, number)
-		Eventually(open).WithTimeout(later).Should(BeNumerically(">", number/4))
+		watches := unreadWatches(ctx, mallory.Config, "/api/v1/configmaps?watch=true&resourceVersion="+now.ResourceVersion, number)
+		Eventually(watches.open.Load).WithTimeout(later).Should(BeNumerically(">", number/4))
 		begun := time.Now()
 		othersGetOn(ctx)
 		Expect(time.Since(begun)).To(BeNumerically("<", 2*later))

@@ -1,22 +1,16 @@
 package escapes
 
 import (
-	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/virtualcluster/virtualcluster/test/kit"
 )
@@ -42,33 +36,8 @@ var _ = Describe("The memory of a store and of vc-host", func() {
 
 			store, host := peak(site.Store.Command.Process.Pid), peak(replica.Command.Process.Pid)
 			before := store()
-			hanging, stop := context.WithCancel(ctx)
-			var work sync.WaitGroup
-			DeferCleanup(func() {
-				stop()
-				work.Wait()
-			})
-			sender, err := rest.HTTPClientFor(mallory.Config)
-			Expect(err).NotTo(HaveOccurred())
-			var answered atomic.Int64
-			for range watches {
-				work.Go(func() {
-					for hanging.Err() == nil {
-						sent, _ := http.NewRequestWithContext(hanging, http.MethodGet, mallory.Config.Host+"/api/v1/configmaps?watch=1", nil) // the URL is valid
-						response, err := sender.Do(sent)
-						answered.Add(1)
-						if err != nil {
-							continue
-						}
-						if response.StatusCode == http.StatusOK {
-							<-hanging.Done()
-						}
-						_ = response.Body.Close()
-						time.Sleep(time.Second) // as the answer says
-					}
-				})
-			}
-			Eventually(answered.Load).WithTimeout(4 * kit.Soon).Should(BeNumerically(">=", watches))
+			unread := unreadWatches(ctx, mallory.Config, "/api/v1/configmaps?watch=1", watches)
+			Eventually(unread.answered.Load).WithTimeout(4 * kit.Soon).Should(BeNumerically(">=", watches))
 			others, err := kubernetes.NewForConfig(alice.Config)
 			Expect(err).NotTo(HaveOccurred())
 			listing := kit.StartLister(ctx, others)
@@ -92,8 +61,8 @@ var _ = Describe("The memory of a store and of vc-host", func() {
 			Expect(err).NotTo(HaveOccurred())
 			host := peak(replica.Command.Process.Pid)
 			before := host()
-			open := unreadWatches(ctx, mallory.Config, "/api/v1/configmaps?watch=1&resourceVersion="+large.ResourceVersion, watches)
-			Eventually(open).WithTimeout(4 * kit.Soon).Should(BeEquivalentTo(watches))
+			unread := unreadWatches(ctx, mallory.Config, "/api/v1/configmaps?watch=1&resourceVersion="+large.ResourceVersion, watches)
+			Eventually(unread.open.Load).WithTimeout(4 * kit.Soon).Should(BeEquivalentTo(watches))
 
 			others, err := kubernetes.NewForConfig(alice.Config)
 			Expect(err).NotTo(HaveOccurred())
