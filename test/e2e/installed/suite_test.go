@@ -81,7 +81,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 func chart(version string) string { return filepath.Join(charts, release+"-"+version+".tgz") }
 
 // expose makes a Service of type NodePort with the pods of another one, and
-// returns its address: Services have no addresses outside of the node.
+// returns its address, once kube-proxy leads there: Services have no addresses
+// outside of the node.
 func expose(ctx context.Context, name string, port intstr.IntOrString) string {
 	GinkgoHelper()
 	outside := outsideOf(name)
@@ -93,7 +94,15 @@ func expose(ctx context.Context, name string, port intstr.IntOrString) string {
 	nodes := &corev1.NodeList{}
 	Expect(super.Client.List(ctx, nodes)).To(Succeed())
 	Expect(nodes.Items).To(HaveLen(1))
-	return net.JoinHostPort(nodes.Items[0].Status.Addresses[0].Address, strconv.Itoa(int(outside.Spec.Ports[0].NodePort)))
+	address := net.JoinHostPort(nodes.Items[0].Status.Addresses[0].Address, strconv.Itoa(int(outside.Spec.Ports[0].NodePort)))
+	Eventually(func() error {
+		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", address)
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	}).WithTimeout(later).Should(Succeed())
+	return address
 }
 
 func outsideOf(name string) *corev1.Service {
