@@ -143,6 +143,8 @@ const (
 	// CRDs of the tenant with all their objects: recalled ones, and those that a
 	// forced one cannot replace. It holds name/UID, separated by commas.
 	PurgeCRDs = Domain + "/purge-crds"
+	// Networks is a label on the Secrets NetworksSecret.
+	Networks = Domain + "/networks"
 	// CRDSharingPolicy is a label on the super cluster's CRDs, with the value
 	// Forced. Its domain is that of Arktos, whose manifests have it.
 	CRDSharingPolicy = "arktos.futurewei.com/crd-sharing-policy"
@@ -278,6 +280,10 @@ const (
 // SharedCRDsSecret is the name of the Secret in the root namespace that records
 // the copies of shared CRDs.
 const SharedCRDsSecret = "shared-crds"
+
+// NetworksSecret is the name of the Secret in the root namespace that records
+// which networks were handed to providers.
+const NetworksSecret = "networks"
 
 // OwnCRDSecret is the name of the Secret in the root namespace with the spec of
 // a tenant's own CRD while the super cluster's replaces it.

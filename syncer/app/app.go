@@ -82,7 +82,13 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 	if err != nil {
 		return nil, err
 	}
-	syncing, err := newEngine(mgr, flows, opts, engine.Options{Changed: tenants.Changed, Validation: gate, Metrics: metrics.engine})
+	providers, err := addNetworks(mgr.GetLocalManager(), opts, metrics.networks)
+	if err != nil {
+		return nil, err
+	}
+	syncing, err := newEngine(mgr, flows, opts, engine.Options{
+		Changed: tenants.Changed, Validation: gate, Providers: providers, Metrics: metrics.engine,
+	})
 	if err != nil {
 		return nil, err
 	}

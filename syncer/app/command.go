@@ -8,6 +8,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/internal/component"
 	"github.com/virtualcluster/virtualcluster/plugins"
+	"github.com/virtualcluster/virtualcluster/plugins/network"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
@@ -15,6 +16,8 @@ import (
 type Extensions struct {
 	// Plugins are validators.
 	Plugins []plugins.Registration
+	// NetworkProviders are providers of networks, beside flat.
+	NetworkProviders []network.Registration
 	// Kinds are built-in kinds of Kubernetes. Their names differ from those of
 	// the kinds that the project syncs.
 	Kinds []kinds.Flow

@@ -8,6 +8,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/share"
 	"github.com/virtualcluster/virtualcluster/plugins/quota"
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
+	"github.com/virtualcluster/virtualcluster/syncer/networks"
 	"github.com/virtualcluster/virtualcluster/syncer/provider"
 	"github.com/virtualcluster/virtualcluster/syncer/requests"
 	"github.com/virtualcluster/virtualcluster/syncer/validation"
@@ -19,6 +20,7 @@ type instruments struct {
 	provider *provider.Metrics
 	engine   *engine.Metrics
 	gate     *validation.Metrics
+	networks *networks.Metrics
 	share    *share.Metrics
 }
 
@@ -34,6 +36,9 @@ func newInstruments(registerer prometheus.Registerer) (i instruments, err error)
 		return i, err
 	}
 	if i.gate, err = validation.NewMetrics(registerer); err != nil {
+		return i, err
+	}
+	if i.networks, err = networks.NewMetrics(registerer); err != nil {
 		return i, err
 	}
 	i.share, err = share.NewMetrics(registerer, "vc_syncer")

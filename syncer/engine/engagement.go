@@ -122,9 +122,9 @@ func (s *engagement) run(name multicluster.ClusterName) {
 			Tenant: s.Identity(), Cluster: s.Cluster, Guard: s.Guard, Secrets: secrets, Report: s.Report,
 		})
 		running.Go(func() { crds.Run(s.Ctx) })
-	}
-	if s.networks != nil {
-		running.Go(func() { newNetworkSyncer(s).Run(s.Ctx) })
+		if s.networks != nil {
+			running.Go(func() { newNetworkSyncer(s, secrets).Run(s.Ctx) })
+		}
 	}
 	for _, r := range s.Identity().Sync.CustomResources {
 		running.Go(func() { custom.NewSyncer(s.shared.custom, s.Cluster, s, r).Run(s.Ctx) })

@@ -56,6 +56,8 @@ type Options struct {
 	Queue fairqueue.Options
 	// Networks is the default network of tenants; nil if tenants have no networks.
 	Networks *networks.Template
+	// Providers are those of networks.
+	Providers *networks.Providers
 	// Validation asks the validators of plugins before copies are written; nil
 	// without validators.
 	Validation *validation.Gate
@@ -95,6 +97,7 @@ func New(mgr mcmanager.Manager, flows []kinds.Flow, opts Options) (*Engine, erro
 		watching:     make(chan struct{}),
 		beginning:    newTurns(beginners),
 		networks:     opts.Networks,
+		providers:    opts.Providers,
 		validation:   opts.Validation,
 		limits:       opts.Limits,
 		usage:        limits.NewUsage(),

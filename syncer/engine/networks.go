@@ -7,14 +7,18 @@ import (
 
 	networkv1 "github.com/virtualcluster/virtualcluster/apis/network/v1"
 	"github.com/virtualcluster/virtualcluster/syncer/caches"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/networks"
 	"github.com/virtualcluster/virtualcluster/syncer/queue"
 )
 
-// newNetworkSyncer returns the syncer of the networks of an engaged tenant.
-func newNetworkSyncer(s *engagement) *networks.Syncer {
-	return networks.NewSyncer(s.shared.networks, s.networks, s.shared.interval, networks.Tenant{
-		Key: s.Lane(), Cluster: s.Cluster, Pods: s.podsByNetwork, Wake: s.wakeNetwork,
+// newNetworkSyncer returns the syncer of the networks of an engaged tenant, which
+// records in Secrets what it has handed to providers.
+func newNetworkSyncer(s *engagement, secrets *kinds.Kind) *networks.Syncer {
+	tenant := pluginTenant(s.Identity())
+	return networks.NewSyncer(s.shared.networks, s.shared.providers, s.networks, s.shared.interval, networks.Tenant{
+		Tenant: tenant, Cluster: s.Cluster, Pods: s.podsByNetwork, Wake: s.wakeNetwork,
+		Vault: &networks.Vault{Reader: s.API.GetAPIReader(), Guard: s.Guard, Kind: secrets, Tenant: tenant},
 	})
 }
 

@@ -19,6 +19,7 @@ type shared struct {
 	custom     *custom.Resources
 	crds       *sharedcrds.Shared
 	networks   *networks.Template // nil without networks
+	providers  *networks.Providers
 	nodeLinger time.Duration
 	timeout    time.Duration
 	interval   time.Duration // of the patrol

@@ -8,6 +8,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/plugins"
 	"github.com/virtualcluster/virtualcluster/syncer/queue"
 	"github.com/virtualcluster/virtualcluster/syncer/session"
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
 	"github.com/virtualcluster/virtualcluster/syncer/validation"
 )
 
@@ -29,7 +30,10 @@ func (s *validator) write(ctx context.Context, obj, was client.Object, write fun
 		return queue.ErrNotItsTurn
 	}
 	defer s.turn.Give()
-	t := s.Identity()
-	who := plugins.Tenant{Key: t.Key, Name: t.Name, Namespace: t.Namespace, UID: t.UID}
-	return s.gate.Write(ctx, who, obj, was, write)
+	return s.gate.Write(ctx, pluginTenant(s.Identity()), obj, was, write)
+}
+
+// pluginTenant returns a tenant as plugins see it.
+func pluginTenant(t translate.Tenant) plugins.Tenant {
+	return plugins.Tenant{Key: t.Key, Name: t.Name, Namespace: t.Namespace, UID: t.UID}
 }

@@ -24,43 +24,93 @@ type facts struct {
 	// set if no pod can begin to.
 	pods     int
 	released bool
+	// provided is what is known of the network at its provider.
+	provided provided
 }
 
 // decision is the state that a network should have.
 type decision struct {
 	phase           networkv1.Phase
 	reason, message string
+	// dns is the address of the DNS service that the provider has allocated.
+	dns string
 	// finalizer is set if the network must have the finalizer, and usable if pods
 	// can use it.
 	finalizer, usable bool
+	// undecided is set if the status has to stay as it is: the provider has not
+	// answered since the syncer was started.
+	undecided bool
 }
 
 // decide returns the state that a network should have.
 func decide(n *networkv1.Network, f facts) decision {
-	has := hasFinalizer(n)
+	kept := hasFinalizer(n) || f.provided.handed
 	pending := func(phase networkv1.Phase, reason, message string) decision {
-		return decision{phase: phase, reason: reason, message: message, finalizer: has}
+		return decision{phase: phase, reason: reason, message: message, finalizer: kept}
 	}
 	switch {
 	case f.recalled:
 		return decision{phase: networkv1.PhaseTerminating, reason: networkv1.ReasonPodsLeft, message: "the API of networks is being deleted"}
 	case n.DeletionTimestamp != nil && (f.pods > 0 || !f.released):
 		return pending(networkv1.PhaseTerminating, networkv1.ReasonPodsLeft, left(f.pods))
+	case n.DeletionTimestamp != nil && f.provided.handed:
+		return pending(networkv1.PhaseTerminating, networkv1.ReasonReleasing, releasing(n, f.provided.latest))
 	case n.DeletionTimestamp != nil:
 		return decision{phase: networkv1.PhaseTerminating, reason: networkv1.ReasonPodsLeft, message: left(0)}
-	case f.beyond:
+	case f.provided.taken:
+		return pending(networkv1.PhasePending, networkv1.ReasonNameTaken,
+			"an earlier network of this name is deleted when its pods have ended and its provider has deleted it")
+	case f.beyond || f.provided.full:
 		return pending(networkv1.PhasePending, networkv1.ReasonTooManyNetworks,
 			fmt.Sprintf("no more than the %d oldest networks can be used; delete others", maxNetworks))
-	case n.Spec.Type != networkv1.TypeFlat:
+	case !f.provided.offered:
 		return pending(networkv1.PhasePending, networkv1.ReasonNoProvider,
 			fmt.Sprintf("no provider offers networks of type %s; ask an admin of the platform for the types that are offered", n.Spec.Type))
-	case n.Spec.Service != nil && len(n.Spec.Service.CIDRs) > 0:
-		return pending(networkv1.PhaseFailed, networkv1.ReasonServiceRangesUnsupported,
-			"networks of type flat have no ranges of Service addresses of their own; remove spec.service.cidrs")
+	case f.provided.latest == nil:
+		return decision{
+			phase: networkv1.PhasePending, reason: networkv1.ReasonProvisioning, message: "its provider has not answered yet",
+			finalizer: kept, undecided: n.Status.ObservedGeneration == n.Generation,
+		}
+	}
+	return answered(n, *f.provided.latest, pending)
+}
+
+// answered returns the state of a network by the answer of its provider.
+func answered(n *networkv1.Network, a answer, pending func(networkv1.Phase, string, string) decision) decision {
+	rejection := rejectionOf(a.err)
+	switch {
+	case rejection != nil:
+		return pending(networkv1.PhaseFailed, reasonOf(rejection), told(rejection.Message))
+	case a.err != nil:
+		return pending(networkv1.PhaseUnknown, networkv1.ReasonProviderFailed, failing(n))
+	case !a.state.Ready:
+		return pending(networkv1.PhasePending, networkv1.ReasonProvisioning, told(a.state.Message))
+	case isExternal(n.Spec) && a.state.DNSServiceIP == "":
+		return pending(networkv1.PhasePending, networkv1.ReasonNoDNSServiceIP,
+			"waiting for the provider to allocate the address of the DNS service")
 	}
 	return decision{
-		phase: networkv1.PhaseReady, reason: networkv1.ReasonReady, message: "pods can use the network", finalizer: true, usable: true,
+		phase: networkv1.PhaseReady, reason: networkv1.ReasonReady, message: "pods can use the network", dns: a.state.DNSServiceIP,
+		finalizer: true, usable: true,
 	}
+}
+
+// failing returns the message of a network whose provider does not work. The
+// cause concerns the platform.
+func failing(n *networkv1.Network) string {
+	return fmt.Sprintf("the provider of networks of type %s does not work; it is called again, "+
+		"and an admin of the platform can read the cause in the syncer's log", n.Spec.Type)
+}
+
+// releasing returns the message of a network that its provider is deleting.
+func releasing(n *networkv1.Network, latest *answer) string {
+	switch {
+	case latest == nil || latest.err == nil:
+		return "its provider is deleting the network"
+	case rejectionOf(latest.err) != nil:
+		return "its provider does not delete the network: " + told(latest.err.Error())
+	}
+	return failing(n)
 }
 
 // left returns the message of a network that waits for its pods.
@@ -76,7 +126,7 @@ func left(pods int) string {
 
 // status returns the status of a network after a decision.
 func (d decision) status(n *networkv1.Network) networkv1.NetworkStatus {
-	status := networkv1.NetworkStatus{Phase: d.phase, ObservedGeneration: n.Generation}
+	status := networkv1.NetworkStatus{Phase: d.phase, DNSServiceIP: d.dns, ObservedGeneration: n.Generation}
 	// Conditions of other types are not the platform's.
 	if c := meta.FindStatusCondition(n.Status.Conditions, networkv1.ConditionReady); c != nil {
 		status.Conditions = []metav1.Condition{*c}

@@ -1,6 +1,8 @@
 package networks
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -10,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	networkv1 "github.com/virtualcluster/virtualcluster/apis/network/v1"
+	"github.com/virtualcluster/virtualcluster/plugins"
+	"github.com/virtualcluster/virtualcluster/plugins/network"
 )
 
 type change = func(*networkv1.Network)
@@ -28,8 +32,18 @@ func finalized(n *networkv1.Network) {
 
 func deleted(n *networkv1.Network) { n.DeletionTimestamp = new(metav1.Now()) }
 
-func ranged(n *networkv1.Network) {
-	n.Spec.Service = &networkv1.ServiceSpec{CIDRs: []networkv1.CIDR{"10.0.0.0/16"}}
+func external(n *networkv1.Network) {
+	n.Spec.Service = &networkv1.ServiceSpec{IPAM: networkv1.IPAMExternal}
+}
+
+// errNoVPC is why a provider rejects a network.
+var errNoVPC = &plugins.RejectionError{Reason: "VPCNotFound", Message: "no such VPC"}
+
+var withDNS = answer{state: network.State{Ready: true, DNSServiceIP: "10.0.0.10"}}
+
+// answering returns the facts of a network whose provider has answered.
+func answering(a answer) facts {
+	return facts{provided: provided{offered: true, latest: &a}}
 }
 
 func TestDecide(t *testing.T) {
@@ -43,12 +57,30 @@ func TestDecide(t *testing.T) {
 		facts   facts
 		want    want
 	}{
-		"flat":                   {networkOf("flat"), facts{}, want{"Ready", "Ready", true, true}},
-		"no provider":            {networkOf("vpc"), facts{}, want{"Pending", "NoProvider", false, false}},
-		"a finalizer of a user":  {networkOf("vpc", finalized), facts{}, want{"Pending", "NoProvider", true, false}},
-		"ranges":                 {networkOf("flat", ranged), facts{}, want{"Failed", "ServiceRangesUnsupported", false, false}},
-		"ranges, later":          {networkOf("flat", ranged, finalized), facts{}, want{"Failed", "ServiceRangesUnsupported", true, false}},
-		"too many":               {networkOf("flat"), facts{beyond: true}, want{"Pending", "TooManyNetworks", false, false}},
+		"ready":                 {networkOf("flat"), answering(readyAnswer), want{"Ready", "Ready", true, true}},
+		"no provider":           {networkOf("vpc"), facts{}, want{"Pending", "NoProvider", false, false}},
+		"a finalizer of a user": {networkOf("vpc", finalized), facts{}, want{"Pending", "NoProvider", true, false}},
+		"no answer yet":         {networkOf("vpc"), facts{provided: provided{offered: true, handed: true}}, want{"Pending", "Provisioning", true, false}},
+		"under way":             {networkOf("vpc"), answering(answer{}), want{"Pending", "Provisioning", false, false}},
+		"rejected":              {networkOf("vpc"), answering(answer{err: errNoVPC}), want{"Failed", "VPCNotFound", false, false}},
+		"rejected later": {
+			networkOf("vpc", finalized), answering(answer{err: fmt.Errorf("ensure: %w", errNoVPC)}), want{"Failed", "VPCNotFound", true, false},
+		},
+		"an error":                {networkOf("vpc", finalized), answering(answer{err: errHangs}), want{"Unknown", "ProviderFailed", true, false}},
+		"without its DNS":         {networkOf("mizar", external), answering(readyAnswer), want{"Pending", "NoDNSServiceIP", false, false}},
+		"with its DNS":            {networkOf("mizar", external), answering(withDNS), want{"Ready", "Ready", true, true}},
+		"the name of an earlier":  {networkOf("vpc"), facts{provided: provided{offered: true, taken: true}}, want{"Pending", "NameTaken", false, false}},
+		"its provider is gone":    {networkOf("vpc"), facts{provided: provided{handed: true}}, want{"Pending", "NoProvider", true, false}},
+		"too many at providers":   {networkOf("vpc"), facts{provided: provided{offered: true, full: true}}, want{"Pending", "TooManyNetworks", false, false}},
+		"too many":                {networkOf("flat"), facts{beyond: true}, want{"Pending", "TooManyNetworks", false, false}},
+		"deleted at its provider": {networkOf("vpc", finalized, deleted), facts{released: true}, want{"Terminating", "PodsLeft", false, false}},
+		"deleted, and not there": {
+			networkOf("vpc", finalized, deleted), facts{released: true, provided: provided{handed: true}}, want{"Terminating", "Releasing", true, false},
+		},
+		"deleted with pods, and not there": {
+			networkOf("vpc", finalized, deleted), facts{pods: 1, released: true, provided: provided{handed: true}},
+			want{"Terminating", "PodsLeft", true, false},
+		},
 		"deleted with pods":      {networkOf("flat", finalized, deleted), facts{pods: 2, released: true}, want{"Terminating", "PodsLeft", true, false}},
 		"deleted, not yet known": {networkOf("flat", finalized, deleted), facts{}, want{"Terminating", "PodsLeft", true, false}},
 		"deleted without pods":   {networkOf("flat", finalized, deleted), facts{released: true}, want{"Terminating", "PodsLeft", false, false}},
@@ -75,7 +107,7 @@ func TestStatus(t *testing.T) {
 			{Type: "Mine", Status: "True"}, {Type: "Ready", Status: "True", Reason: "Old", LastTransitionTime: since},
 		}}
 	})
-	got := decide(n, facts{}).status(n)
+	got := decide(n, answering(readyAnswer)).status(n)
 	ready := meta.FindStatusCondition(got.Conditions, "Ready")
 	if got.Phase != "Ready" || got.DNSServiceIP != "" || got.ObservedGeneration != 3 || len(got.Conditions) != 1 || ready == nil {
 		t.Fatalf("the status is %+v", got)
@@ -84,8 +116,49 @@ func TestStatus(t *testing.T) {
 		t.Errorf("the condition is %+v", ready)
 	}
 	n.Status = got
-	if diff := cmp.Diff(got, decide(n, facts{}).status(n)); diff != "" {
+	if diff := cmp.Diff(got, decide(n, answering(readyAnswer)).status(n)); diff != "" {
 		t.Errorf("the same decision has another status (-want +got):\n%s", diff)
+	}
+}
+
+// TestMessages: a tenant reads what it has to change, and not what concerns the
+// platform.
+func TestMessages(t *testing.T) {
+	secret := errors.New("dial tcp 192.0.2.1:443: no route")
+	leaving := func(a answer) facts { return facts{released: true, provided: provided{handed: true, latest: &a}} }
+	vpc, gone := networkOf("vpc"), networkOf("vpc", deleted)
+	for name, tc := range map[string]struct {
+		network *networkv1.Network
+		facts   facts
+		want    string
+	}{
+		"rejected":              {vpc, answering(answer{err: errNoVPC}), "no such VPC"},
+		"under way":             {vpc, answering(answer{state: network.State{Message: "creating\nroutes"}}), "creating routes"},
+		"an error":              {vpc, answering(answer{err: secret}), failing(vpc)},
+		"being deleted":         {gone, leaving(answer{}), "its provider is deleting the network"},
+		"the deletion fails":    {gone, leaving(answer{err: secret}), failing(gone)},
+		"the deletion rejected": {gone, leaving(answer{err: errNoVPC}), "its provider does not delete the network: no such VPC"},
+	} {
+		if got := decide(tc.network, tc.facts).message; got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+	if got := decide(networkOf("mizar", external), answering(withDNS)).status(networkOf("mizar")); got.DNSServiceIP != "10.0.0.10" {
+		t.Errorf("the address of the DNS service is %q", got.DNSServiceIP)
+	}
+}
+
+// TestUndecided: a restart of the syncer does not change the status of a network
+// whose provider has not answered yet.
+func TestUndecided(t *testing.T) {
+	known := facts{provided: provided{offered: true}}
+	n := networkOf("vpc")
+	if decide(n, known).undecided {
+		t.Error("a new network has no status")
+	}
+	n.Status.ObservedGeneration = n.Generation
+	if d := decide(n, known); !d.undecided || d.usable {
+		t.Errorf("a known network is decided: %+v", d)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 
 	networkv1 "github.com/virtualcluster/virtualcluster/apis/network/v1"
 	"github.com/virtualcluster/virtualcluster/internal/pause"
+	"github.com/virtualcluster/virtualcluster/plugins"
 	"github.com/virtualcluster/virtualcluster/syncer/caches"
 )
 
@@ -52,13 +53,15 @@ type Cluster interface {
 
 // Tenant is the tenant whose networks are synced.
 type Tenant struct {
-	// Key is the cluster key.
-	Key     string
+	plugins.Tenant
+
 	Cluster Cluster
 	// Pods returns how many pods run in each network in the super cluster.
 	Pods func(ctx context.Context) (map[string]int, error)
 	// Wake reconciles the tenant's objects that belong to a network.
 	Wake func(network string)
+	// Vault keeps what was handed to providers.
+	Vault *Vault
 }
 
 // Syncer gives one tenant the API of networks, and keeps the table of them.
@@ -68,6 +71,8 @@ type Syncer struct {
 	table     *Table
 	interval  time.Duration
 	installer installer
+	// provisions are the networks at their providers.
+	provisions *provisions
 	// installed is when the API was checked last; zero if it has to be checked.
 	// recalled is set while the API is being deleted.
 	installed time.Time
@@ -79,11 +84,15 @@ type Syncer struct {
 
 // NewSyncer returns the syncer of a tenant's networks, which checks the API at an
 // interval.
-func NewSyncer(template *Template, table *Table, interval time.Duration, t Tenant) *Syncer {
-	return &Syncer{
+func NewSyncer(template *Template, providers *Providers, table *Table, interval time.Duration, t Tenant) *Syncer {
+	s := &Syncer{
 		tenant: t, template: template, table: table, interval: interval,
 		installer: installer{cluster: t.Cluster}, woken: make(chan struct{}, 1),
 	}
+	s.provisions = &provisions{
+		providers: providers, vault: t.Vault, tenant: t.Tenant, interval: interval, wake: s.wake, calls: map[string]*call{},
+	}
+	return s
 }
 
 // wake causes another reconcile.
@@ -97,6 +106,7 @@ func (s *Syncer) wake() {
 // Run syncs the networks of the tenant until ctx ends.
 func (s *Syncer) Run(ctx context.Context) {
 	s.installer.learn()
+	defer s.provisions.providers.serve(s.tenant.Key, s.provisions)()
 	backoff := wait.Backoff{Duration: breath, Factor: 2, Jitter: 0.1, Steps: 10, Cap: s.interval}
 	delay := backoff.DelayFunc()
 	for ctx.Err() == nil {
@@ -150,17 +160,13 @@ func (s *Syncer) reconcile(engaged context.Context) (again time.Duration, err er
 	if !s.recalled && !slices.ContainsFunc(networks, func(n networkv1.Network) bool { return n.Name == s.template.name }) {
 		failed = append(failed, s.createDefault(ctx))
 	}
-	decisions, failure := s.decide(ctx, networks)
+	decisions, again, failure := s.provide(engaged, ctx, networks)
 	if failure != nil {
 		return 0, failure
 	}
-	again = s.interval
 	for i := range networks {
 		n := &networks[i]
 		d := decisions[n.Name]
-		if d.phase == networkv1.PhaseTerminating {
-			again = soon
-		}
 		if err := s.setFinalizer(ctx, n, d.finalizer); err != nil {
 			d.usable = false
 			decisions[n.Name] = d
@@ -171,7 +177,9 @@ func (s *Syncer) reconcile(engaged context.Context) (again time.Duration, err er
 		s.tenant.Wake(name)
 	}
 	for i := range networks {
-		failed = append(failed, s.setStatus(ctx, &networks[i], decisions[networks[i].Name]))
+		if d := decisions[networks[i].Name]; !d.undecided {
+			failed = append(failed, s.setStatus(ctx, &networks[i], d))
+		}
 	}
 	return again, errors.Join(failed...)
 }
@@ -228,23 +236,74 @@ func (s *Syncer) createDefault(ctx context.Context) error {
 	return nil
 }
 
-// decide returns the state that each network should have.
-func (s *Syncer) decide(ctx context.Context, networks []networkv1.Network) (map[string]decision, error) {
+// provide asks the providers of networks, as long as engaged, and returns the
+// state that each network should have, and when to do that again.
+func (s *Syncer) provide(engaged, ctx context.Context, networks []networkv1.Network) (map[string]decision, time.Duration, error) {
+	if err := s.provisions.load(ctx); err != nil {
+		return nil, 0, err
+	}
+	usable := networks[:min(len(networks), maxNetworks)]
+	if err := s.provisions.handOver(ctx, usable); err != nil {
+		return nil, 0, err
+	}
+	leaving, again := s.leaving(networks), s.interval
 	var pods map[string]int
-	if slices.ContainsFunc(networks, isDeleted) {
+	if len(leaving) > 0 || slices.ContainsFunc(networks, isDeleted) {
+		again = soon
 		var err error
 		if pods, err = s.tenant.Pods(ctx); err != nil {
-			return nil, fmt.Errorf("count the pods of networks: %w", err)
+			return nil, 0, fmt.Errorf("count the pods of networks: %w", err)
 		}
 	}
+	for i := range usable {
+		if !isDeleted(usable[i]) {
+			s.provisions.ensure(engaged, &usable[i])
+		}
+	}
+	for _, name := range leaving {
+		if pods[name] == 0 && s.table.released(name) {
+			s.provisions.remove(engaged, name)
+		}
+	}
+	s.provisions.await(ctx)
+	exists := func(name string) bool {
+		return slices.ContainsFunc(networks, func(n networkv1.Network) bool { return n.Name == name })
+	}
+	if err := s.provisions.forget(ctx, exists); err != nil {
+		return nil, 0, err
+	}
+	return s.decide(networks, pods), s.provisions.again(again), nil
+}
+
+// leaving returns the names of the networks that their providers have to delete
+// when they have no pods.
+func (s *Syncer) leaving(networks []networkv1.Network) []string {
+	stays := map[string]bool{}
+	for i := range networks {
+		n := &networks[i]
+		stays[n.Name] = !isDeleted(*n) && s.provisions.about(n).handed
+	}
+	var names []string
+	for name := range s.provisions.records {
+		if !stays[name] {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// decide returns the state that each network should have, by how many pods use
+// it.
+func (s *Syncer) decide(networks []networkv1.Network, pods map[string]int) map[string]decision {
 	decisions := make(map[string]decision, len(networks))
 	for i := range networks {
 		n := &networks[i]
 		decisions[n.Name] = decide(n, facts{
 			beyond: i >= maxNetworks, recalled: s.recalled, pods: pods[n.Name], released: s.table.released(n.Name),
+			provided: s.provisions.about(n),
 		})
 	}
-	return decisions, nil
+	return decisions
 }
 
 // setFinalizer adds the finalizer to a network, or removes it. A network that is

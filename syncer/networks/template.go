@@ -13,8 +13,8 @@ import (
 	networkv1 "github.com/virtualcluster/virtualcluster/apis/network/v1"
 )
 
-// flat is the template without a file.
-const flat = `{"metadata": {"name": "default"}, "spec": {"type": "flat"}}`
+// flatTemplate is the template without a file.
+const flatTemplate = `{"metadata": {"name": "default"}, "spec": {"type": "flat"}}`
 
 // exampleKey is a cluster key by which a template is checked.
 const exampleKey = "team-71a1c3-blue"
@@ -28,7 +28,7 @@ type Template struct {
 
 // ReadTemplate reads the template in a file; of a flat network without one.
 func ReadTemplate(file string) (*Template, error) {
-	text := flat
+	text := flatTemplate
 	if file != "" {
 		data, err := os.ReadFile(file)
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/virtualcluster/virtualcluster/internal/panics"
 	"github.com/virtualcluster/virtualcluster/plugins"
 )
 
@@ -88,7 +89,7 @@ func New(scheme *runtime.Scheme, registrations []plugins.Registration, env plugi
 
 // initialize creates a plugin's validator.
 func initialize(r plugins.Registration, env plugins.Environment) (v plugins.Validator, err error) {
-	defer recovered(&err)
+	defer panics.Recover(&err)
 	v, err = r.InitFn(env)
 	if err == nil && v == nil {
 		err = errors.New("InitFn returned no validator")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/virtualcluster/virtualcluster/internal/panics"
 	"github.com/virtualcluster/virtualcluster/plugins"
 )
 
@@ -63,7 +64,7 @@ func resultOf(err error) string {
 		return busy
 	case errors.Is(err, errUnknownTenant):
 		return unknown
-	case errors.Is(err, errPanic):
+	case errors.Is(err, panics.ErrPanic):
 		return panicked
 	case errors.Is(err, errTimeout), errors.Is(err, errHung), errors.Is(err, context.DeadlineExceeded):
 		return timeout

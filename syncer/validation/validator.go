@@ -3,13 +3,12 @@ package validation
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/virtualcluster/virtualcluster/internal/panics"
 	"github.com/virtualcluster/virtualcluster/plugins"
 )
 
@@ -18,7 +17,6 @@ var (
 	errTimeout = errors.New("it did not answer in time")
 	errHung    = errors.New("an earlier call for this tenant has not returned yet")
 	errBusy    = errors.New("other objects of the tenant are being validated; retrying")
-	errPanic   = errors.New("it panicked")
 	// errNotDone settles a write that another validator did not allow.
 	errNotDone = apierrors.NewBadRequest("another validator does not allow it")
 	// errUnknownTenant rejects the objects of a tenant for which a validator
@@ -111,7 +109,7 @@ func (c *call) end(ctx context.Context, request plugins.Request, result error) {
 
 func (c *call) unlock() {
 	var err error
-	defer recovered(&err)
+	defer panics.Recover(&err)
 	c.metrics.locked.WithLabelValues(c.id).Observe(time.Since(c.since).Seconds())
 	c.locker.Unlock()
 }
@@ -188,13 +186,6 @@ func (v *validator) count(tenant string, by int) {
 
 // protected calls a function and returns a panic as an error.
 func protected(ctx context.Context, call func(context.Context) error) (err error) {
-	defer recovered(&err)
+	defer panics.Recover(&err)
 	return call(ctx)
-}
-
-// recovered must be deferred around calls of a plugin.
-func recovered(err *error) {
-	if r := recover(); r != nil {
-		*err = fmt.Errorf("%w: %v\n%s", errPanic, r, debug.Stack())
-	}
 }

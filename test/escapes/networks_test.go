@@ -2,6 +2,9 @@ package escapes
 
 import (
 	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -11,14 +14,59 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkv1 "github.com/virtualcluster/virtualcluster/apis/network/v1"
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	contract "github.com/virtualcluster/virtualcluster/plugins/network"
 	"github.com/virtualcluster/virtualcluster/syncer/app"
 	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
+
+// miser is a provider of networks that deletes none while it is closed.
+type miser struct {
+	closed atomic.Bool
+
+	mu  sync.Mutex
+	has map[string]sets.Set[string] // names by tenant
+}
+
+// vault provides networks of type vault.
+var vault = &miser{has: map[string]sets.Set[string]{}}
+
+func (m *miser) registration() contract.Registration {
+	return contract.Registration{Type: "vault", New: func(contract.Environment) (contract.Provider, error) { return m, nil }}
+}
+
+func (m *miser) Ensure(_ context.Context, n contract.Network) (contract.State, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.has[n.Tenant.Key] == nil {
+		m.has[n.Tenant.Key] = sets.New[string]()
+	}
+	m.has[n.Tenant.Key].Insert(n.Name)
+	return contract.State{Ready: true}, nil
+}
+
+func (m *miser) Delete(_ context.Context, n contract.Network) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed.Load() {
+		return false, nil
+	}
+	m.has[n.Tenant.Key].Delete(n.Name)
+	return true, nil
+}
+
+// of returns how many networks it has of a tenant.
+func (m *miser) of(t *local.Tenant) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.has[t.Key()])
+}
 
 // useNetworks replaces the syncer by one with networks, until the container of
 // specs ends.
@@ -28,6 +76,7 @@ func useNetworks() {
 		Expect(syncer.Stop()).To(Succeed())
 		syncer = local.StartSyncer(account, logger, func(o *app.Options) {
 			o.Patrol, o.TenantMemory, o.QuotaValidation, o.Networks = patrol, tenantMemory, true, networks
+			o.NetworkProviders = []contract.Registration{vault.registration()}
 		})
 	}
 	restart(true)
@@ -157,4 +206,36 @@ var _ = Describe("Networks", Ordered, ContinueOnFailure, func() {
 			}
 		}
 	})
+
+	attack("300 networks at a provider, deleted by force one after the other", "idea: what the tenant has at a provider grows without a bound, and stays",
+		func(ctx SpecContext) {
+			mallory, alice := tenant(ctx), tenant(ctx)
+			vault.closed.Store(true)
+			for i := range 300 {
+				n := &networkv1.Network{
+					ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("burnt-%d", i)}, Spec: networkv1.NetworkSpec{Type: "vault"},
+				}
+				Eventually(mallory.Client.Create).WithContext(ctx).WithArguments(n).Should(Succeed())
+				if i%100 == 0 {
+					Eventually(kit.Read(ctx, mallory.Client, n)).Should(HaveField("Status.Phase", networkv1.PhaseReady))
+				}
+				Expect(mallory.Client.Delete(ctx, n)).To(Succeed())
+				Eventually(func() error {
+					bare := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+					if err := mallory.Client.Patch(ctx, n, bare); err != nil {
+						return client.IgnoreNotFound(err)
+					}
+					return nil
+				}).Should(Succeed())
+			}
+			n := &networkv1.Network{ObjectMeta: metav1.ObjectMeta{Name: "fine"}, Spec: networkv1.NetworkSpec{Type: "vault"}}
+			Eventually(alice.Client.Create).WithContext(ctx).WithArguments(n).Should(Succeed())
+			Eventually(kit.Read(ctx, alice.Client, n)).Should(HaveField("Status.Phase", networkv1.PhaseReady))
+			Expect(vault.of(mallory)).To(And(BeNumerically(">", 0), BeNumerically("<=", 256)))
+			vault.closed.Store(false)
+			Eventually(func() int { return vault.of(mallory) }).WithTimeout(4 * kit.Soon).Should(BeZero())
+			// A later syncer has no such provider.
+			Expect(alice.Client.Delete(ctx, n)).To(Succeed())
+			kit.ShouldVanish(ctx, alice.Client, n)
+		})
 })

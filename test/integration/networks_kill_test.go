@@ -3,16 +3,26 @@ package integration
 import (
 	"context"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkv1 "github.com/virtualcluster/virtualcluster/apis/network/v1"
+	"github.com/virtualcluster/virtualcluster/plugins"
+	"github.com/virtualcluster/virtualcluster/plugins/network/flat"
+	"github.com/virtualcluster/virtualcluster/syncer/app"
+	"github.com/virtualcluster/virtualcluster/syncer/guard"
+	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/networks"
 	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
@@ -34,6 +44,8 @@ func (networkCluster) Problem(string, string)        {}
 type networkProcess struct {
 	tenant   *local.Tenant
 	template *networks.Template
+	cloud    *cloud
+	secrets  *kinds.Kind
 	cache    cache.Cache
 	http     *http.Client
 	// pods is how many pods are on each network.
@@ -47,7 +59,30 @@ func newNetworkProcess(ctx context.Context, t *local.Tenant) *networkProcess {
 	Expect(err).NotTo(HaveOccurred())
 	connection, err := rest.HTTPClientFor(t.Config)
 	Expect(err).NotTo(HaveOccurred())
-	return &networkProcess{tenant: t, template: template, cache: cacheOf(ctx, t.Config), http: connection}
+	return &networkProcess{
+		tenant: t, template: template, cloud: newCloud(networkv1.TypeVPC), secrets: secretKind(), cache: cacheOf(ctx, t.Config), http: connection,
+	}
+}
+
+// secretKind returns the kind of Secrets that a syncer writes.
+func secretKind() *kinds.Kind {
+	GinkgoHelper()
+	table, err := app.Table()
+	Expect(err).NotTo(HaveOccurred())
+	i := slices.IndexFunc(table, func(k *kinds.Kind) bool { return k.Name == "Secret" })
+	Expect(i).To(BeNumerically(">=", 0))
+	return table[i]
+}
+
+// guardOf returns the guard of a tenant, which writes with a client.
+func guardOf(c client.Client, tenant types.UID) *guard.Guard {
+	return &guard.Guard{
+		UID: tenant, Client: c, Namespaced: c.IsObjectNamespaced, Rejected: func() {},
+		Namespace: func(ctx context.Context, name string) (*corev1.Namespace, error) {
+			ns := kit.Namespace(name)
+			return ns, kit.Get(ctx, super.Client, ns)
+		},
+	}
 }
 
 // run runs a process that is killed at a write, until then or until it is done.
@@ -56,8 +91,15 @@ func (p *networkProcess) run(ctx context.Context, write int, before bool, done f
 	ctx, kill := context.WithTimeout(ctx, kit.Soon)
 	defer kill()
 	k := &killer{kill: kill, before: before, left: write}
-	syncer := networks.NewSyncer(p.template, networks.NewTable(p.template.Name()), briefly, networks.Tenant{
-		Key:     p.tenant.Key(),
+	who := plugins.Tenant{Key: p.tenant.Key(), Name: p.tenant.VC.Name, Namespace: p.tenant.VC.Namespace, UID: p.tenant.VC.UID}
+	metrics, err := networks.NewMetrics(prometheus.NewRegistry())
+	Expect(err).NotTo(HaveOccurred())
+	providers, err := networks.NewProviders(networks.ProviderOptions{Logger: logger, Metrics: metrics},
+		flat.Registration(), p.cloud.registration())
+	Expect(err).NotTo(HaveOccurred())
+	syncer := networks.NewSyncer(p.template, providers, networks.NewTable(p.template.Name()), briefly, networks.Tenant{
+		Tenant:  who,
+		Vault:   &networks.Vault{Reader: super.Client, Guard: guardOf(k.wrap(super.Client), who.UID), Kind: p.secrets, Tenant: who},
 		Cluster: networkCluster{processCluster{k.wrap(p.tenant.Client), p.cache}, p.tenant.Config, p.http},
 		Pods: func(context.Context) (map[string]int, error) {
 			return map[string]int{"net-1": int(p.pods.Load())}, nil
@@ -78,7 +120,7 @@ var _ = Describe("A syncer that is killed at every write for a network", Ordered
 
 	reach := func(ctx context.Context, what string, done func() bool) {
 		GinkgoHelper()
-		reach(ctx, p, what, 4, 40, done)
+		reach(ctx, p, what, 5, 60, done)
 	}
 
 	It("installs the API, makes networks ready, and removes them when their pods have ended", func(ctx SpecContext) {
@@ -91,9 +133,11 @@ var _ = Describe("A syncer that is killed at every write for a network", Ordered
 			return n.Status.Phase
 		}
 		reach(ctx, "the default network is ready", func() bool { return phase("default") == networkv1.PhaseReady })
-		for range 2 {
-			createNetwork(ctx, p.tenant, network("net-1", networkv1.TypeFlat))
+		for _, of := range []*networkv1.Network{network("net-1", networkv1.TypeFlat), network("net-1", networkv1.TypeVPC, withVPC("vpc-1"))} {
+			createNetwork(ctx, p.tenant, of)
 			reach(ctx, "the network is ready", func() bool { return phase("net-1") == networkv1.PhaseReady })
+			isProvided := of.Spec.Type == networkv1.TypeVPC
+			Expect(p.cloud.of(p.tenant, "net-1") == of.UID).To(Equal(isProvided))
 			p.pods.Store(2)
 			Expect(p.tenant.Client.Delete(ctx, found)).To(Succeed())
 			reach(ctx, "the network waits for its pods", func() bool { return phase("net-1") == networkv1.PhaseTerminating })
@@ -103,7 +147,9 @@ var _ = Describe("A syncer that is killed at every write for a network", Ordered
 			}
 			Expect(kit.Read(ctx, p.tenant.Client, found)()).To(HaveField("Finalizers", ConsistOf(networkv1.Finalizer)))
 			p.pods.Store(0)
+			Expect(p.cloud.of(p.tenant, "net-1") == of.UID).To(Equal(isProvided))
 			reach(ctx, "the network is gone", func() bool { return apierrors.IsNotFound(kit.Get(ctx, p.tenant.Client, found)) })
+			Expect(p.cloud.of(p.tenant, "net-1")).To(BeEmpty())
 		}
 	})
 })

@@ -113,6 +113,17 @@ const (
 	ReasonReady = "Ready"
 	// ReasonNoProvider: no provider offers the type of the network.
 	ReasonNoProvider = "NoProvider"
+	// ReasonProvisioning: the provider is making the network.
+	ReasonProvisioning = "Provisioning"
+	// ReasonNoDNSServiceIP: the provider has not allocated the address of the DNS
+	// service yet.
+	ReasonNoDNSServiceIP = "NoDNSServiceIP"
+	// ReasonProviderFailed: the provider does not work.
+	ReasonProviderFailed = "ProviderFailed"
+	// ReasonNameTaken: an earlier network of the name is not deleted yet.
+	ReasonNameTaken = "NameTaken"
+	// ReasonReleasing: the provider is deleting the network.
+	ReasonReleasing = "Releasing"
 	// ReasonServiceRangesUnsupported: networks of the type have no ranges of
 	// Service addresses of their own.
 	ReasonServiceRangesUnsupported = "ServiceRangesUnsupported"
