@@ -6,15 +6,12 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
-
-	"github.com/coredns/coredns/plugin/kubernetes/object"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
@@ -131,17 +128,17 @@ func (d *Directory) superNamespace(key, tenants string) string {
 }
 
 // service returns a Service of the super cluster; nil if there is none.
-func (d *Directory) service(superNamespace, name string) *object.Service {
+func (d *Directory) service(superNamespace, name string) *service {
 	obj, exists, _ := d.services.GetStore().GetByKey(superNamespace + "/" + name)
 	if !exists {
 		return nil
 	}
-	return obj.(*object.Service)
+	return obj.(*service)
 }
 
 // servicesAt returns the Services of all tenants with a cluster IP.
-func (d *Directory) servicesAt(ip string) []*object.Service {
-	return find[*object.Service](d.services, byAddress, ip)
+func (d *Directory) servicesAt(ip string) []*service {
+	return find[*service](d.services, byAddress, ip)
 }
 
 // slicesOf returns the EndpointSlices of a Service.
@@ -197,11 +194,27 @@ func (d *Directory) Holder(address netip.Addr, key string) Holder {
 	}
 }
 
+// Network returns the network of the pods of a tenant that have an address; false
+// if they are in several, as pods in the network of a node can be, or if there is
+// none.
+func (d *Directory) Network(address netip.Addr, key string) (network string, known bool) {
+	for _, p := range find[*pod](d.pods, byAddress, address.String()) {
+		if owner, _ := d.owner(p.namespace); owner != key {
+			continue
+		}
+		if known && p.network != network {
+			return "", false
+		}
+		network, known = p.network, true
+	}
+	return network, known
+}
+
 // addressesOf returns the addresses of an object, as netip writes them.
 func addressesOf(obj any) ([]string, error) {
 	var texts []string
 	switch o := obj.(type) {
-	case *object.Service:
+	case *service:
 		texts = o.ClusterIPs
 	case *endpointSlice:
 		texts = o.IndexIP
@@ -220,8 +233,7 @@ func addressesOf(obj any) ([]string, error) {
 // serviceOf returns the Service of an EndpointSlice.
 func serviceOf(obj any) ([]string, error) {
 	slice := obj.(*endpointSlice)
-	service := strings.TrimSuffix(slice.Index, "."+slice.Namespace)
-	return []string{slice.Namespace + "/" + service}, nil
+	return []string{slice.Namespace + "/" + slice.service()}, nil
 }
 
 // listenerOf returns one value for all EndpointSlices that are listeners.

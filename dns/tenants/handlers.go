@@ -18,7 +18,7 @@ func (p *tenantsPlugin) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *d
 	return plugin.NextOrFailure(p.Name(), p.Next, ctx, w, r)
 }
 
-// namesHandler answers with the names of the tenant of a query.
+// namesHandler answers with the names that the client of a query sees.
 type namesHandler struct {
 	Next plugin.Handler
 }
@@ -26,14 +26,15 @@ type namesHandler struct {
 // Name implements plugin.Handler.
 func (*namesHandler) Name() string { return Names }
 
-// ServeDNS answers for the tenant of the context. A query without one is
-// refused, also for names outside: it is no tenant's.
+// ServeDNS answers for the tenant of the context, with the names of the network of
+// the client. A query without a tenant is refused, also for names outside: it is no
+// tenant's.
 func (h *namesHandler) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
 	t, ok := ctx.Value(tenantKey{}).(*tenant)
 	if !ok {
 		return dns.RcodeRefused, nil
 	}
 	names := t.names
-	names.Next = h.Next
+	names.APIConn, names.Next = t.view.of(addressOf(w.RemoteAddr())), h.Next
 	return names.ServeDNS(ctx, w, r)
 }

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	networkv1 "github.com/virtualcluster/virtualcluster/apis/network/v1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
@@ -146,7 +147,7 @@ func (w *world) addTenant(key, net, podIP string) {
 			Name: names.SuperNamespace(key, ns), Annotations: map[string]string{names.Cluster: key, names.Namespace: ns},
 		}})
 	}
-	in := metav1.ObjectMeta{Namespace: names.SuperNamespace(key, "default")}
+	in := metav1.ObjectMeta{Namespace: names.SuperNamespace(key, "default"), Labels: map[string]string{networkv1.Label: "default"}}
 	named := func(name string) metav1.ObjectMeta {
 		meta := *in.DeepCopy()
 		meta.Name = name
@@ -187,7 +188,9 @@ func (w *world) addPod(key, name, ip string) {
 }
 
 func podOf(key, name, ip string) *corev1.Pod {
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: names.SuperNamespace(key, "default"), Name: name}}
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: names.SuperNamespace(key, "default"), Name: name, Labels: map[string]string{networkv1.Label: "default"},
+	}}
 	p.Status.PodIPs = []corev1.PodIP{{IP: ip}}
 	return p
 }

@@ -19,7 +19,9 @@ const retry = 10 * time.Second
 // tenant is what the process knows of one tenant.
 type tenant struct {
 	admission *admission
-	// names answers for the tenant's domain and for addresses.
+	// view is what the tenant has.
+	view view
+	// names answers for the tenant's domain and for addresses, once it has a view.
 	names kubernetes.Kubernetes
 }
 
@@ -112,8 +114,10 @@ func (l *listeners) wanted() map[string]listenerSpec {
 }
 
 func (l *listeners) newTenant(key string, spec listenerSpec) *tenant {
-	t := &tenant{admission: newAdmission(key, l.directory, l.metrics, l.limits), names: l.template}
+	t := &tenant{
+		admission: newAdmission(key, l.directory, l.metrics, l.limits),
+		view:      view{directory: l.directory, key: key, since: time.Now()}, names: l.template,
+	}
 	t.names.Zones = append([]string{spec.domain + "."}, l.template.Zones[1:]...)
-	t.names.APIConn = &view{directory: l.directory, key: key, since: time.Now()}
 	return t
 }

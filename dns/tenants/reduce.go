@@ -3,6 +3,7 @@ package tenants
 import (
 	"cmp"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/coredns/coredns/plugin/kubernetes/object"
 
+	networkv1 "github.com/virtualcluster/virtualcluster/apis/network/v1"
 	"github.com/virtualcluster/virtualcluster/internal/addresses"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
@@ -55,8 +57,18 @@ type namespace struct {
 type pod struct {
 	reduced
 
+	// network is the one of the tenant's networks that it is in.
+	network     string
 	hostNetwork bool
 	addresses   []string
+}
+
+// service is the copy of a tenant's Service.
+type service struct {
+	*object.Service
+
+	// network is the one of the tenant's networks that it is in.
+	network string
 }
 
 // endpointSlice is an EndpointSlice of a tenant's Service.
@@ -66,6 +78,9 @@ type endpointSlice struct {
 	// listener is set on the one that leads to this process.
 	listener *listenerSpec
 }
+
+// service returns the name of the Service of an EndpointSlice.
+func (s *endpointSlice) service() string { return strings.TrimSuffix(s.Index, "."+s.Namespace) }
 
 // listenerSpec says where a tenant is answered, and for which domain.
 type listenerSpec struct {
@@ -80,7 +95,12 @@ func reduce(obj any) (any, error) {
 		a := o.Annotations
 		return &namespace{reduceMeta(o), a[names.Cluster], a[names.Namespace]}, nil
 	case *corev1.Service:
-		return object.ToService(withName(o))
+		network := o.Labels[networkv1.Label]
+		svc, err := object.ToService(withName(o))
+		if err != nil {
+			return nil, err
+		}
+		return &service{svc.(*object.Service), network}, nil
 	case *discoveryv1.EndpointSlice:
 		listener := listenerSpecOf(o)
 		slice, err := object.EndpointSliceToEndpoints(o)
@@ -89,7 +109,7 @@ func reduce(obj any) (any, error) {
 		}
 		return &endpointSlice{slice.(*object.Endpoints), listener}, nil
 	case *corev1.Pod:
-		reduced := &pod{reduced: reduceMeta(o), hostNetwork: o.Spec.HostNetwork}
+		reduced := &pod{reduced: reduceMeta(o), network: o.Labels[networkv1.Label], hostNetwork: o.Spec.HostNetwork}
 		for _, ip := range o.Status.PodIPs {
 			reduced.addresses = append(reduced.addresses, ip.IP)
 		}

@@ -3,35 +3,77 @@ package tenants
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/coredns/coredns/plugin/kubernetes"
 	"github.com/coredns/coredns/plugin/kubernetes/object"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
 )
+
+// apiService is the name of a tenant's Service of its apiserver, in namespace
+// default.
+const apiService = "kubernetes"
 
 // errNone is the error for objects that a tenant does not have.
 var errNone = errors.New("not found")
 
-// view is the part of a directory that belongs to one tenant, with the tenant's
-// names. It is what CoreDNS' plugin kubernetes takes for a connection to an
-// apiserver.
+// view is the part of a directory that pods of one network of a tenant see, with
+// the tenant's names. It is what CoreDNS' plugin kubernetes takes for a connection
+// to an apiserver.
 type view struct {
 	directory *Directory
 	key       string
 	since     time.Time
+	// network is the name of the network. Unless it is known, the view has only
+	// what all networks have.
+	network string
+	known   bool
+}
+
+// of returns the view of the pods of the tenant that have an address.
+func (v view) of(client netip.Addr) *view {
+	v.network, v.known = v.directory.Network(client, v.key)
+	return &v
+}
+
+// has reports whether a Service, in a namespace of the tenant, is in the view. All
+// networks have those of the apiserver and of the DNS.
+func (v *view) has(svc *service, namespace string) bool {
+	if v.known && svc.network == v.network {
+		return true
+	}
+	switch namespace {
+	case metav1.NamespaceDefault:
+		return svc.Name == apiService
+	case metav1.NamespaceSystem:
+		return svc.Name == names.DNSService
+	}
+	return false
+}
+
+// service returns the Service with a name and namespace of the tenant; nil if the
+// view has none.
+func (v *view) service(name, namespace string) *service {
+	super := v.directory.superNamespace(v.key, namespace)
+	if super == "" {
+		return nil
+	}
+	if svc := v.directory.service(super, name); svc != nil && v.has(svc, namespace) {
+		return svc
+	}
+	return nil
 }
 
 // SvcIndex returns the Service with a name and namespace of the tenant.
 func (v *view) SvcIndex(index string) []*object.Service {
 	name, namespace, _ := strings.Cut(index, ".")
-	super := v.directory.superNamespace(v.key, namespace)
-	if super == "" {
-		return nil
-	}
-	svc := v.directory.service(super, name)
+	svc := v.service(name, namespace)
 	if svc == nil {
 		return nil
 	}
@@ -42,7 +84,7 @@ func (v *view) SvcIndex(index string) []*object.Service {
 func (v *view) SvcIndexReverse(ip string) []*object.Service {
 	var found []*object.Service
 	for _, svc := range v.directory.servicesAt(ip) {
-		if key, namespace := v.directory.owner(svc.Namespace); key == v.key {
+		if key, namespace := v.directory.owner(svc.Namespace); key == v.key && v.has(svc, namespace) {
 			found = append(found, tenantsService(svc, namespace))
 		}
 	}
@@ -53,12 +95,12 @@ func (v *view) SvcIndexReverse(ip string) []*object.Service {
 // tenant.
 func (v *view) EpIndex(index string) []*object.Endpoints {
 	name, namespace, _ := strings.Cut(index, ".")
-	super := v.directory.superNamespace(v.key, namespace)
-	if super == "" {
+	svc := v.service(name, namespace)
+	if svc == nil {
 		return nil
 	}
 	var found []*object.Endpoints
-	for _, slice := range v.directory.slicesOf(super, name) {
+	for _, slice := range v.directory.slicesOf(svc.Namespace, name) {
 		found = append(found, tenantsEndpoints(slice, namespace))
 	}
 	return found
@@ -68,7 +110,8 @@ func (v *view) EpIndex(index string) []*object.Endpoints {
 func (v *view) EpIndexReverse(ip string) []*object.Endpoints {
 	var found []*object.Endpoints
 	for _, slice := range v.directory.slicesWith(ip) {
-		if key, namespace := v.directory.owner(slice.Namespace); key == v.key {
+		key, namespace := v.directory.owner(slice.Namespace)
+		if key == v.key && v.service(slice.service(), namespace) != nil {
 			found = append(found, tenantsEndpoints(slice, namespace))
 		}
 	}
@@ -85,8 +128,8 @@ func (v *view) GetNamespaceByName(name string) (*object.Namespace, error) {
 
 // tenantsService returns a Service in the namespace that the tenant knows. The
 // original is shared and stays as it is.
-func tenantsService(svc *object.Service, namespace string) *object.Service {
-	own := *svc
+func tenantsService(svc *service, namespace string) *object.Service {
+	own := *svc.Service
 	own.Namespace, own.Index = namespace, object.ServiceKey(svc.Name, namespace)
 	return &own
 }
@@ -94,7 +137,7 @@ func tenantsService(svc *object.Service, namespace string) *object.Service {
 // tenantsEndpoints does the same with endpoints.
 func tenantsEndpoints(slice *endpointSlice, namespace string) *object.Endpoints {
 	own := *slice.Endpoints
-	own.Index = object.EndpointsKey(strings.TrimSuffix(own.Index, "."+own.Namespace), namespace)
+	own.Index = object.EndpointsKey(slice.service(), namespace)
 	own.Namespace = namespace
 	return &own
 }

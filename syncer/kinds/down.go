@@ -110,6 +110,8 @@ type Down[T client.Object] struct {
 	// created when it can be used. The network of a mirrored object does not
 	// change. Nil for a kind without networks.
 	Network func(tenant T) string
+	// InNetwork narrows a copy to its network; nil if the label suffices.
+	InNetwork func(tenant, desired T, network string) error
 	// Own are the objects of the kind that the syncer owns in each namespace.
 	Own []Own[T]
 	// Parts are limited in addition to the number of objects.
@@ -147,8 +149,8 @@ func (d Down[T]) Erase() *Kind {
 			Reserved: or(d.Reserved, func(string) bool { return false }),
 			Adopt:    or(reads(d.Adopt), func(client.Object) bool { return false }),
 			Back:     changesViewed(d.Back), Status: changesViewed(d.Status), Same: compares(d.Same), Pending: d.erasedPending(),
-			Network: reads(d.Network),
-			Mirror:  d.Mirror.erase(), Own: eraseEach(d.Own, Own[T].erase), Parts: eraseEach(d.Parts, Part[T].erase),
+			Network: reads(d.Network), InNetwork: d.erasedInNetwork(),
+			Mirror: d.Mirror.erase(), Own: eraseEach(d.Own, Own[T].erase), Parts: eraseEach(d.Parts, Part[T].erase),
 			MaxInNamespace: d.MaxInNamespace, Affects: d.Affects, Digest: d.erasedDigest(),
 		},
 	}
@@ -163,6 +165,15 @@ func (d Down[T]) erasedDesired() func(View, client.Object) (client.Object, error
 			return nil, err
 		}
 		return desired, nil
+	}
+}
+
+func (d Down[T]) erasedInNetwork() func(tenant, desired client.Object, network string) error {
+	if d.InNetwork == nil {
+		return func(client.Object, client.Object, string) error { return nil }
+	}
+	return func(tenant, desired client.Object, network string) error {
+		return d.InNetwork(tenant.(T), desired.(T), network)
 	}
 }
 

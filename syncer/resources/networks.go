@@ -1,10 +1,13 @@
 package resources
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkv1 "github.com/virtualcluster/virtualcluster/apis/network/v1"
+	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
@@ -18,7 +21,7 @@ func ForNetworks(flows []kinds.Flow) []kinds.Flow {
 			k.Network = namedNetwork[*corev1.Pod]
 			flow = k
 		case kinds.Down[*corev1.Service]:
-			k.Network = namedNetwork[*corev1.Service]
+			k.Network, k.InNetwork = namedNetwork[*corev1.Service], selectInNetwork
 			flow = k
 		}
 		out[i] = flow
@@ -28,3 +31,18 @@ func ForNetworks(flows []kinds.Flow) []kinds.Flow {
 
 // namedNetwork returns the network that an object names.
 func namedNetwork[T client.Object](tenant T) string { return tenant.GetLabels()[networkv1.Label] }
+
+// selectInNetwork has a Service select pods of its own network alone, so that its
+// endpoints are there. One without a selector has endpoints of the tenant's own.
+func selectInNetwork(tenant, desired *corev1.Service, network string) error {
+	if len(desired.Spec.Selector) == 0 {
+		return nil
+	}
+	if selected, named := tenant.Spec.Selector[networkv1.Label]; named && selected != network {
+		return fmt.Errorf("spec.selector selects pods of network %q, and the Service is in network %q: set its label %s to the one of its pods",
+			selected, network, networkv1.Label)
+	}
+	delete(desired.Spec.Selector, names.Label(networkv1.Label)) // what stands for a label that stays in the tenant
+	desired.Spec.Selector[networkv1.Label] = network
+	return nil
+}

@@ -30,14 +30,16 @@ func networkOf(t networkTable, k *kinds.Kind, o session.Objects) string {
 	return t.Name(k.Down.Network(o.Tenant))
 }
 
-// labelNetwork sets the label of the network of a copy.
-func labelNetwork(t networkTable, k *kinds.Kind, o session.Objects, desired client.Object) {
+// joinNetwork puts a copy into its network.
+func joinNetwork(t networkTable, k *kinds.Kind, o session.Objects, desired client.Object) error {
 	if k.Down.Network == nil {
-		return
+		return nil
 	}
+	network := networkOf(t, k, o)
 	labels := desired.GetLabels()
-	labels[networkv1.Label] = networkOf(t, k, o)
+	labels[networkv1.Label] = network
 	desired.SetLabels(labels)
+	return k.Down.InNetwork(o.Tenant, desired, network)
 }
 
 // useNetwork registers that a copy is created in its network, until release is

@@ -52,7 +52,7 @@ func on(named, copied, uid string) session.Objects {
 	return o
 }
 
-func TestLabelNetwork(t *testing.T) {
+func TestJoinNetwork(t *testing.T) {
 	mirrored, plain := networked(kindstest.Rich().Mirror), networked(nil)
 	for name, tc := range map[string]struct {
 		kind *kinds.Kind

@@ -51,7 +51,9 @@ func (s *translator) desired(ctx context.Context, k *kinds.Kind, o session.Objec
 	translate.Merge(desired, meta)
 	desired.SetName(meta.Name)
 	desired.SetNamespace(meta.Namespace)
-	labelNetwork(s.networks, k, o, desired)
+	if err := joinNetwork(s.networks, k, o, desired); err != nil {
+		return nil, pending.Reject(err)
+	}
 	if !s.patches.Has(k.Name) {
 		return desired, nil
 	}

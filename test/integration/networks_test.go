@@ -15,6 +15,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkv1 "github.com/virtualcluster/virtualcluster/apis/network/v1"
@@ -139,6 +140,34 @@ var _ = Describe("Networks", Ordered, func() {
 		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, pod))).Should(copiedTo(red, "later"))
 		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, service))).Should(copiedTo(red, "later"))
 		Eventually(kit.Read(ctx, red.Client, pod)).Should(HaveField("Spec.NodeName", Not(BeEmpty())))
+	})
+
+	It("have Services that lead to pods of their own network alone", func(ctx SpecContext) {
+		createNetwork(ctx, red, network("served", networkv1.TypeFlat))
+		within := kit.Pod("default", "within", onNetwork("served"))
+		beyond := kit.Pod("default", "beyond")
+		for _, p := range []*corev1.Pod{within, beyond} {
+			p.Labels = labels.Merge(p.Labels, map[string]string{"app": "served"})
+		}
+		serving := func(name string, selector map[string]string) *corev1.Service {
+			return &corev1.Service{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{networkv1.Label: "served"}},
+				Spec:       corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Selector: selector, Ports: []corev1.ServicePort{{Port: 80}}},
+			}
+		}
+		service := serving("serving", map[string]string{"app": "served"})
+		elsewhere := serving("elsewhere", map[string]string{networkv1.Label: "default"})
+		kit.Create(ctx, red.Client, within, beyond, service, elsewhere)
+		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, service))).Should(
+			HaveField("Spec.Selector", Equal(map[string]string{"app": "served", networkv1.Label: "served"})))
+		Eventually(kit.Events(ctx, red, elsewhere, "SyncRejected")).WithTimeout(2 * kit.Soon).Should(ConsistOf(
+			ContainSubstring(`spec.selector selects pods of network "default", and the Service is in network "served"`)))
+		kit.ShouldStayAbsent(ctx, super.Client, kit.SuperOf(red, elsewhere))
+
+		By("following a Service to another network")
+		kit.Edit(ctx, red.Client, service, func(s *corev1.Service) { s.Labels[networkv1.Label] = "default" })
+		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, service))).Should(And(
+			copiedTo(red, "default"), HaveField("Spec.Selector", HaveKeyWithValue(networkv1.Label, "default"))))
 	})
 
 	It("hold back pods of a network that is not ready, with its reason", func(ctx SpecContext) {
