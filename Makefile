@@ -285,8 +285,9 @@ bench-hosting: ## Measure what hosted control planes cost, as a table in Markdow
 	$(BENCH_HOSTING) $(BENCH_FLAGS)
 
 .PHONY: bench-dns
-bench-dns: ## Measure what the shared DNS costs for each tenant; half a minute
+bench-dns: ## Measure what the shared DNS costs for each tenant, and its answers to a tenant with many networks; half a minute
 	cd dns && go test -count 1 -v -run TestCost ./tenants
+	cd dns && go test -count 5 -run '^$$' -bench BenchmarkNetworks -benchtime 20000x ./tenants
 
 .PHONY: bench-smoke
 bench-smoke: build ## Run every benchmark in a tiny size, to see that it works

@@ -39,19 +39,19 @@ const outside = "192.0.2.53"
 type world struct {
 	*listeners
 
-	t        *testing.T
+	t        testing.TB
 	ports    map[string]uint16
 	lastPort uint16
 }
 
 // newWorld fills a directory, and opens the ports of both tenants.
-func newWorld(t *testing.T, limits Limits) *world {
+func newWorld(t testing.TB, limits Limits) *world {
 	t.Helper()
 	return newWorldWith(t, limits, answerOutside)
 }
 
 // newWorldWith returns one with another resolver of the platform.
-func newWorldWith(t *testing.T, limits Limits, outside plugin.HandlerFunc) *world {
+func newWorldWith(t testing.TB, limits Limits, outside plugin.HandlerFunc) *world {
 	t.Helper()
 	directory := newSyncedDirectory(t)
 	template, err := newTemplate(30)
@@ -80,7 +80,7 @@ func newWorldWith(t *testing.T, limits Limits, outside plugin.HandlerFunc) *worl
 }
 
 // newCore returns the plugins after the listeners.
-func newCore(t *testing.T, next plugin.Handler) *dnsserver.Server {
+func newCore(t testing.TB, next plugin.Handler) *dnsserver.Server {
 	t.Helper()
 	core, err := dnsserver.NewServer("dns://tests", []*dnsserver.Config{{
 		Zone: ".", Plugin: []plugin.Plugin{func(plugin.Handler) plugin.Handler { return &namesHandler{Next: next} }},
@@ -103,7 +103,7 @@ func answerOutside(_ context.Context, w dns.ResponseWriter, r *dns.Msg) (int, er
 }
 
 // newSyncedDirectory returns a directory of a super cluster without objects.
-func newSyncedDirectory(t *testing.T) *Directory {
+func newSyncedDirectory(t testing.TB) *Directory {
 	t.Helper()
 	apiserver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch query := r.URL.Query(); {
