@@ -168,10 +168,14 @@ test-standalone: ## Run the tests of the control planes in one process
 test-dns: ## Run the tests of the DNS that tenants share, with the race detector
 	cd dns && CGO_ENABLED=1 go test -race -timeout $(TEST_TIMEOUT) ./...
 
-# Cluster API's own controllers and command are of the same module as the tests, and take minutes to build.
-.PHONY: test-capi
-test-capi: build ## Run the Cluster API provider with Cluster API's own controllers, on real apiservers
+# Operators of other projects, for tests. Those of Cluster API are of the module of its provider, and take minutes to build.
+.PHONY: operators
+operators:
 	cd capi && $(GO_BUILD) -o $(BIN)/capi-core sigs.k8s.io/cluster-api/core
+	cd test/operators && $(GO_BUILD) -o $(BIN)/trust-manager github.com/cert-manager/trust-manager/cmd/trust-manager
+
+.PHONY: test-capi
+test-capi: build operators ## Run the Cluster API provider with Cluster API's own controllers, on real apiservers
 	cd capi && $(GO_BUILD) -o $(BIN)/clusterctl sigs.k8s.io/cluster-api/cmd/clusterctl
 	cd capi && VC_STANDALONE=$(BIN)/vc-standalone CAPI_CORE=$(BIN)/capi-core CLUSTERCTL=$(BIN)/clusterctl go test -timeout $(TEST_TIMEOUT) ./...
 
@@ -196,12 +200,12 @@ test-release: build ## Test what makes a release, with images of the programs in
 	cd hack/release && PROGRAMS=$(BIN) go test -timeout $(TEST_TIMEOUT) ./...
 
 # The tests run the syncer in their own process. The mutation detector ends it if it changes an object of a cache.
-INTEGRATION = CGO_ENABLED=1 VC_STANDALONE=$(BIN)/vc-standalone VC_SYNCER=$(BIN)/vc-syncer VC_DNS=$(BIN)/vc-dns VC_MANAGER=$(BIN)/vc-manager VC_HELM=$(TOOLS)/helm VC_KUBECTL=$(TOOLS)/kubectl VC_ETCD=$(BIN)/etcd VC_HOST=$(BIN)/vc-host KUBE_CACHE_MUTATION_DETECTOR=true \
+INTEGRATION = CGO_ENABLED=1 VC_STANDALONE=$(BIN)/vc-standalone VC_SYNCER=$(BIN)/vc-syncer VC_DNS=$(BIN)/vc-dns VC_MANAGER=$(BIN)/vc-manager VC_HELM=$(TOOLS)/helm VC_KUBECTL=$(TOOLS)/kubectl VC_ETCD=$(BIN)/etcd VC_HOST=$(BIN)/vc-host VC_CAPI_CORE=$(BIN)/capi-core VC_TRUST_MANAGER=$(BIN)/trust-manager KUBE_CACHE_MUTATION_DETECTOR=true \
 	go tool ginkgo --race --no-color --timeout 60m
 
 # Most specs wait most of the time, so three processes, each with a super cluster of its own, share two cores well.
 .PHONY: test-integration
-test-integration: build $(TOOLS)/helm $(TOOLS)/kubectl ## Run the tests of the whole path, with vc-standalone and real apiservers
+test-integration: build operators $(TOOLS)/helm $(TOOLS)/kubectl ## Run the tests of the whole path, with vc-standalone and real apiservers
 	$(INTEGRATION) --procs 3 ./test/integration
 
 .PHONY: test-escapes

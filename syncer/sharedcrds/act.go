@@ -142,6 +142,7 @@ func (s *Syncer) forget(ctx context.Context, of *subject, o observation) error {
 func (s *Syncer) create(ctx context.Context, of *subject, o observation) error {
 	d := &crd{ObjectMeta: metav1.ObjectMeta{Name: of.name}, Spec: *of.desired.DeepCopy()}
 	mark(d, o.record.Mark, o.fixed(), of.published.definition)
+	label(d, of.published.definition)
 	return client.IgnoreAlreadyExists(s.cluster.GetClient().Create(ctx, d))
 }
 
@@ -173,6 +174,9 @@ func (s *Syncer) write(ctx context.Context, o observation, desired *spec, value 
 	changed := o.found.DeepCopy()
 	changed.Spec = *desired.DeepCopy()
 	mark(changed, value, o.fixed(), system)
+	if system != nil && !o.record.hasOwn() {
+		label(changed, system)
+	}
 	if equality.Semantic.DeepEqual(changed, o.found) {
 		return nil
 	}

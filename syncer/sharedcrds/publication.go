@@ -11,9 +11,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
-// maxCRDs is the maximum number of CRDs that are shared with a tenant. An
+// MaxCRDs is the maximum number of CRDs that are shared with a tenant. An
 // apiserver gets slow with hundreds of them.
-const maxCRDs = 20
+const MaxCRDs = 20
 
 // publication is a CRD of the super cluster that is shared.
 type publication struct {
@@ -57,7 +57,7 @@ func (p *publication) system(tenant labels.Set) System {
 }
 
 // reaching returns the publications that a tenant with these labels may use, at
-// most maxCRDs, and the number of the others. Forced ones have precedence, then
+// most MaxCRDs, and the number of the others. Forced ones have precedence, then
 // older ones, so that a new one does not displace one that is in use.
 func reaching(all []*publication, tenant labels.Set) (within map[string]*publication, beyond int) {
 	reached := slices.DeleteFunc(slices.Clone(all), func(p *publication) bool { return p.system(tenant) == System{} })
@@ -65,7 +65,7 @@ func reaching(all []*publication, tenant labels.Set) (within map[string]*publica
 		return cmp.Or(rank(a)-rank(b), a.created.Compare(b.created.Time), cmp.Compare(a.name, b.name))
 	})
 	within = map[string]*publication{}
-	for _, p := range reached[:min(len(reached), maxCRDs)] {
+	for _, p := range reached[:min(len(reached), MaxCRDs)] {
 		within[p.name] = p
 	}
 	return within, len(reached) - len(within)

@@ -49,18 +49,18 @@ func TestNewPublication(t *testing.T) {
 
 func TestReachingIsBounded(t *testing.T) {
 	var all []*publication
-	for i := range maxCRDs + 3 {
+	for i := range MaxCRDs + 3 {
 		all = append(all, &publication{
 			name: fmt.Sprintf("w%02d", i), created: metav1.NewTime(time.Unix(int64(i), 0)),
-			applicable: labels.Everything(), forced: i == maxCRDs+2,
+			applicable: labels.Everything(), forced: i == MaxCRDs+2,
 		})
 	}
 	all = append(all, &publication{name: "elsewhere", applicable: labels.Nothing()})
 	within, beyond := reaching(all, labels.Set{})
-	if len(within) != maxCRDs || beyond != 3 {
+	if len(within) != MaxCRDs || beyond != 3 {
 		t.Errorf("%d within, %d beyond", len(within), beyond)
 	}
-	if within[fmt.Sprintf("w%02d", maxCRDs+2)] == nil || within["w00"] == nil || within["w19"] != nil {
+	if within[fmt.Sprintf("w%02d", MaxCRDs+2)] == nil || within["w00"] == nil || within["w19"] != nil {
 		t.Errorf("not the forced and the oldest ones: %v", within)
 	}
 }

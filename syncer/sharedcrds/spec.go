@@ -164,6 +164,22 @@ func preserve(s *schema) {
 	}
 	if s.Items != nil && s.Items.Schema != nil {
 		preserve(s.Items.Schema)
+		keepKeys(s)
+	}
+}
+
+// keepKeys makes what identifies the items of a list not nullable, as an
+// apiserver demands of lists that are sets or maps.
+func keepKeys(list *schema) {
+	if list.XListType == nil || *list.XListType == "atomic" {
+		return
+	}
+	item := list.Items.Schema
+	item.Nullable = false
+	for _, key := range list.XListMapKeys {
+		property := item.Properties[key]
+		property.Nullable = false
+		item.Properties[key] = property
 	}
 }
 

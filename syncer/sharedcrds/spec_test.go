@@ -11,8 +11,8 @@ import (
 )
 
 // widgets returns a CRD with versions, of which the last is stored. Its schemas
-// have an object in a list, a map of objects, an embedded resource, a rule for
-// the name, and a subresource with a path.
+// have an object in a list, a map of objects, an embedded resource, lists that
+// are a set and a map, a rule for the name, and a subresource with a path.
 func widgets(versions ...string) *crd {
 	object := schema{Type: "object", Properties: map[string]schema{"color": {Type: "string"}}}
 	d := &crd{ObjectMeta: metav1.ObjectMeta{Name: "widgets.example.com"}, Spec: spec{
@@ -31,6 +31,10 @@ func widgets(versions ...string) *crd {
 					"parts":    {Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: object.DeepCopy()}},
 					"byName":   {Type: "object", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: object.DeepCopy()}},
 					"template": embedded,
+					"tags":     {Type: "array", XListType: new("set"), Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &schema{Type: "string"}}},
+					"ports": {Type: "array", XListType: new("map"), XListMapKeys: []string{"color"}, Items: &apiextensionsv1.JSONSchemaPropsOrArray{
+						Schema: &schema{Type: "object", Required: []string{"color"}, Properties: object.DeepCopy().Properties},
+					}},
 				}},
 				"status": {Type: "object", Properties: map[string]schema{"replicas": {Type: "integer"}}},
 			}}},

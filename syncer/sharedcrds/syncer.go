@@ -79,6 +79,11 @@ type Syncer struct {
 	// records are as they were read or written last; nil if they are not known.
 	records records
 	watched bool
+	// versions are those of the tenant's CRDs. settled are the outcomes of CRDs of
+	// which no step was left, which are observed again when something changes, and
+	// at intervals.
+	versions versions
+	settled  map[string]settled
 	// told are the messages of events by CRD.
 	told map[string]string
 }
@@ -93,7 +98,7 @@ func NewSyncer(shared *Shared, t Tenant) *Syncer {
 		shared: shared, cluster: t.Cluster, report: t.Report,
 		vault:          &vault{reader: shared.super.GetAPIReader(), guard: t.Guard, kind: t.Secrets, namespace: t.Key},
 		virtualCluster: client.ObjectKey{Namespace: t.Namespace, Name: t.Name},
-		others:         others, woken: make(chan struct{}, 1), told: map[string]string{},
+		others:         others, woken: make(chan struct{}, 1), told: map[string]string{}, settled: map[string]settled{},
 	}
 }
 
@@ -116,6 +121,7 @@ func (s *Syncer) Run(ctx context.Context) {
 			delay = backoff.DelayFunc()
 		} else {
 			s.records, again = nil, delay()
+			clear(s.settled)
 		}
 		if again == 0 {
 			again = s.shared.interval
@@ -127,6 +133,7 @@ func (s *Syncer) Run(ctx context.Context) {
 		case <-ctx.Done():
 		case <-s.woken:
 		case <-time.After(again):
+			clear(s.settled)
 		}
 	}
 }
@@ -161,7 +168,7 @@ func (s *Syncer) reconcile(ctx context.Context) (time.Duration, error) {
 	if beyond > 0 {
 		found = append(found, outcome{
 			reason:  tenancyv1alpha1.ReasonTooManyCRDs,
-			message: fmt.Sprintf("%d more CRDs are published to the tenant than the %d that it gets", beyond, maxCRDs),
+			message: fmt.Sprintf("%d more CRDs are published to the tenant than the %d that it gets", beyond, MaxCRDs),
 		})
 	}
 	if ctx.Err() != nil {
@@ -197,7 +204,7 @@ func (s *Syncer) watch(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("watch the tenant's policy: %w", err)
 	}
-	_, err = definitions.AddEventHandler(onChange(s.wake))
+	_, err = definitions.AddEventHandler(s.versions.handler(s.wake))
 	if err != nil {
 		return fmt.Errorf("watch the tenant's CustomResourceDefinitions: %w", err)
 	}
@@ -224,8 +231,18 @@ type subject struct {
 	desired, own *spec
 }
 
-// one executes the steps of one CRD.
+// one executes the steps of one CRD, if something has changed since none was
+// left.
 func (s *Syncer) one(ctx context.Context, of *subject) outcome {
+	if last, ok := s.settled[of.name]; ok && last.basis == of.basis(s.versions.of(of.name)) {
+		return last.outcome
+	}
+	delete(s.settled, of.name)
+	return s.steps(ctx, of)
+}
+
+// steps executes the steps of one CRD.
+func (s *Syncer) steps(ctx context.Context, of *subject) outcome {
 	ctx, cancel := context.WithTimeout(ctx, perCRD)
 	defer cancel()
 	var last step
@@ -237,7 +254,11 @@ func (s *Syncer) one(ctx context.Context, of *subject) outcome {
 		now := next(o)
 		switch {
 		case now == nothing, now == last && (now == repair || now == unserve):
-			return of.outcome(s.stays(ctx, of, o, now))
+			last := of.outcome(s.stays(ctx, of, o, now))
+			if last.err == nil && last.again == 0 {
+				s.settled[of.name] = settled{of.basis(versionOf(o.found)), last}
+			}
+			return last
 		case now == await:
 			return outcome{again: soon, reason: tenancyv1alpha1.ReasonRetrying, message: of.name + " is being changed"}
 		}

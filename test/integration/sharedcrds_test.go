@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -22,13 +21,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/sharedcrds"
+	"github.com/virtualcluster/virtualcluster/test/bench/measure"
 	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
@@ -153,29 +153,6 @@ func unmodified(ctx context.Context) *local.Tenant {
 func createServed(ctx context.Context, t *local.Tenant, u *unstructured.Unstructured) {
 	GinkgoHelper()
 	Eventually(t.Client.Create).WithContext(ctx).WithArguments(u).WithTimeout(2 * kit.Soon).Should(Succeed())
-}
-
-// clusterAPIDefinition returns a CRD of Cluster API, with the conversion webhook
-// that an installation adds.
-func clusterAPIDefinition(ctx context.Context, file string) *apiextensionsv1.CustomResourceDefinition {
-	GinkgoHelper()
-	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api")
-	list.Dir = filepath.Join("..", "..", "capi")
-	dir := string(must(list.Output()))
-	manifest := must(os.ReadFile(filepath.Join(strings.TrimSpace(dir), "core", "config", "crd", "bases", file+".yaml")))
-	d := &apiextensionsv1.CustomResourceDefinition{}
-	Expect(yaml.UnmarshalStrict(manifest, d)).To(Succeed())
-	d.Annotations["cert-manager.io/inject-ca-from"] = "capi-system/capi-serving-cert"
-	d.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
-		Strategy: apiextensionsv1.WebhookConverter,
-		Webhook: &apiextensionsv1.WebhookConversion{
-			ConversionReviewVersions: []string{"v1"},
-			ClientConfig: &apiextensionsv1.WebhookClientConfig{Service: &apiextensionsv1.ServiceReference{
-				Namespace: "capi-system", Name: "capi-webhook-service", Path: new("/convert"),
-			}},
-		},
-	}
-	return d
 }
 
 var _ = Describe("Shared CRDs", Ordered, func() {
@@ -447,24 +424,70 @@ var _ = Describe("Shared CRDs", Ordered, func() {
 		AddReportEntry(fmt.Sprintf("served by %d tenants", len(crowd)), time.Since(began))
 	}, NodeTimeout(5*time.Minute))
 
-	It("are Cluster API's, with which a tenant works", func(ctx SpecContext) {
-		for _, file := range []string{"cluster.x-k8s.io_clusters", "cluster.x-k8s.io_machines", "ipam.cluster.x-k8s.io_ipaddressclaims"} {
-			d := clusterAPIDefinition(ctx, file)
-			publishedTo(gold)(d)
-			share(ctx, d)
-			Eventually(kit.Read(ctx, red.Client, d)).Should(servedVersions("v1beta2"))
+	It("are many, of which a tenant gets as many as it may", func(ctx SpecContext) {
+		const label = "example.com/many"
+		count := atLength(500, 30)
+		eager := tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) { metav1.SetMetaDataLabel(&vc.ObjectMeta, label, "yes") })
+		before := must(measure.UsageOf(super.PID())).Resident
+		var creating errgroup.Group
+		creating.SetLimit(8)
+		began := time.Now()
+		for i := range count {
+			d := sharedDefinition(fmt.Sprintf("m%03d", i), []string{"color"}, []string{"v1"}, publishedTo(label+"=yes"))
+			creating.Go(func() error { return super.Client.Create(ctx, d) })
 		}
-		cluster := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
-			"infrastructureRef": map[string]any{"apiGroup": "example.com", "kind": "Plain", "name": "one"},
-		}}}
-		cluster.SetGroupVersionKind(schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Cluster"})
-		cluster.SetNamespace(metav1.NamespaceDefault)
-		cluster.SetName("one")
-		createServed(ctx, red, cluster)
-		invalid := cluster.DeepCopy()
-		invalid.SetResourceVersion("")
-		invalid.SetName("two")
-		invalid.Object["spec"] = map[string]any{"paused": "perhaps"}
-		Expect(red.Client.Create(ctx, invalid)).To(MatchError(apierrors.IsInvalid, "invalid"))
+		DeferCleanup(func(ctx SpecContext) {
+			for i := range count {
+				d := sharedDefinition(fmt.Sprintf("m%03d", i), nil, []string{"v1"})
+				Expect(client.IgnoreNotFound(super.Client.Delete(ctx, d))).To(Succeed())
+			}
+		}, NodeTimeout(recovery))
+		Expect(creating.Wait()).To(Succeed())
+		AddReportEntry(fmt.Sprintf("%d published", count), time.Since(began))
+		served := func() (int, error) {
+			list, err := must(discovery.NewDiscoveryClientForConfig(eager.Config)).ServerResourcesForGroupVersion(sharedGroup + "/v1")
+			if err != nil {
+				return 0, client.IgnoreNotFound(err)
+			}
+			return len(list.APIResources), nil
+		}
+		Eventually(served).WithTimeout(recovery).WithPolling(200 * time.Millisecond).Should(Equal(min(count, sharedcrds.MaxCRDs)))
+		AddReportEntry("served", time.Since(began))
+		AddReportEntry("MiB of the super cluster with its control planes", float64(must(measure.UsageOf(super.PID())).Resident-before)/measure.MiB)
+		if beyond := count - sharedcrds.MaxCRDs; beyond > 0 {
+			Eventually(sharedCondition(ctx, eager)).WithTimeout(2 * kit.Soon).Should(And(
+				HavePrefix("False/TooManyCRDs"), ContainSubstring(fmt.Sprintf("%d more CRDs", beyond))))
+		}
+	}, NodeTimeout(3*recovery))
+
+	It("are cert-manager's, with which a tenant works", func(ctx SpecContext) {
+		for _, d := range certManagerCRDs.definitions(ctx, publishedTo(gold)) {
+			share(ctx, d)
+			Eventually(kit.Read(ctx, red.Client, d)).Should(servedVersions("v1"))
+		}
+		p := programsOf(ctx, red)
+		Eventually(p.apply).WithContext(ctx).WithArguments("issuer", issuer).Should(Succeed())
+		Eventually(p.apply).WithContext(ctx).WithArguments("certificate", certificate).Should(Succeed())
+		p.does(ctx, "web-tls", "get", "certificate", "web")
+		p.does(ctx, "secretName", "explain", "certificate.spec")
+		Expect(p.apply(ctx, "invalid", strings.ReplaceAll(certificate, "RSA", "Perhaps"))).To(MatchError(ContainSubstring("Unsupported value")))
+
+		By("replacing those that another tenant has installed")
+		green := tenant(ctx)
+		own := certManagerCRDs.definitions(ctx)
+		for _, d := range own {
+			kit.Create(ctx, green.Client, d)
+		}
+		serving(ctx, green, own)
+		Expect(programsOf(ctx, green).apply(ctx, "issuer", issuer)).To(Succeed())
+		choose(ctx, green, sharedcrds.SystemCRDFirst)
+		kit.Edit(ctx, super.Client, green.VC, func(vc *tenancyv1alpha1.VirtualCluster) {
+			metav1.SetMetaDataLabel(&vc.ObjectMeta, "example.com/tier", "gold")
+		})
+		Eventually(sharedCondition(ctx, green)).WithTimeout(2 * kit.Soon).Should(HavePrefix("True/Shared"))
+		for _, d := range own {
+			Expect(kit.Read(ctx, green.Client, d)()).To(HaveField("Labels", HaveKey(names.SharedCRD)), d.Name)
+		}
+		Expect(listed(ctx, green, "cert-manager.io/v1", "Issuer")()).To(HaveLen(1))
 	})
 })

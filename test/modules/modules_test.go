@@ -122,6 +122,20 @@ func TestKubernetesVersionsAgree(t *testing.T) {
 	}
 }
 
+// TestOperatorsAreBuiltWithTheRootsVersions: with others, the packages of
+// Kubernetes would be compiled once more for them.
+func TestOperatorsAreBuiltWithTheRootsVersions(t *testing.T) {
+	want := map[string]string{} // versions by path
+	for _, r := range read(t, ".").required() {
+		want[r.Path] = r.Version
+	}
+	for _, r := range read(t, "test/operators").Replace {
+		if r.New.Version != want[r.Old.Path] {
+			t.Errorf("test/operators replaces %s by %s, and the root module requires %s", r.Old.Path, r.New.Version, want[r.Old.Path])
+		}
+	}
+}
+
 // TestModulesAreNamedByTheirFolders: a module of the project has the path of
 // its folder. The examples are deliberately modules outside of the project.
 func TestModulesAreNamedByTheirFolders(t *testing.T) {
