@@ -4,34 +4,29 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+
+	"github.com/virtualcluster/virtualcluster/internal/addresses"
 )
 
 // reserved are addresses that no tenant's apiserver connects to, even if an
 // admin allows them: those of this machine or its link, multicast and
 // unassigned ones, the metadata services of clouds, and transition mechanisms
 // that can contain one of them.
-var reserved = parse(
-	"0.0.0.0/8",          // this network; the first address is this machine
-	"100.100.100.200/32", // metadata of Alibaba Cloud
-	"127.0.0.0/8",        // loopback
-	"168.63.129.16/32",   // wire server of Azure
-	"169.254.0.0/16",     // link-local, with the metadata of most clouds
-	"192.0.0.0/24",       // IETF protocol assignments, with the metadata of Oracle Cloud
-	"192.88.99.0/24",     // relays of 6to4
-	"224.0.0.0/4",        // multicast
-	"240.0.0.0/4",        // reserved, with the limited broadcast
-	"::/96",              // unspecified, loopback, and embedded IPv4 addresses
-	"::ffff:0:0:0/96",    // translated IPv4 addresses
-	"64:ff9b:1::/48",     // NAT64 within a network
-	"100::/64",           // discard
-	"2001::/32",          // Teredo
-	"2002::/16",          // 6to4
-	"fd00:ec2::/32",      // metadata of AWS
-	"fd20:ce::254/128",   // metadata of Google Cloud
-	"fe80::/10",          // link-local
-	"fec0::/10",          // site-local
-	"ff00::/8",           // multicast
-)
+var reserved = append(parse(
+	"0.0.0.0/8",       // this network; the first address is this machine
+	"127.0.0.0/8",     // loopback
+	"192.88.99.0/24",  // relays of 6to4
+	"224.0.0.0/4",     // multicast
+	"240.0.0.0/4",     // reserved, with the limited broadcast
+	"::/96",           // unspecified, loopback, and embedded IPv4 addresses
+	"::ffff:0:0:0/96", // translated IPv4 addresses
+	"64:ff9b:1::/48",  // NAT64 within a network
+	"100::/64",        // discard
+	"2001::/32",       // Teredo
+	"2002::/16",       // 6to4
+	"fec0::/10",       // site-local
+	"ff00::/8",        // multicast
+), addresses.Metadata()...)
 
 // nat64 is the prefix of IPv6 addresses that stand for IPv4 addresses.
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")

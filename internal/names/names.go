@@ -62,6 +62,8 @@ const (
 	// OwnIngress is a label on the copies of pods that the tenant's own
 	// NetworkPolicies say about who is let in.
 	OwnIngress = Domain + "/own-ingress"
+	// OwnEgress is the same label for what they say about where pods connect to.
+	OwnEgress = Domain + "/own-egress"
 	// FromSuper is a label on the tenant's objects that were copied up from the
 	// super cluster.
 	FromSuper = Domain + "/from-super"
@@ -169,6 +171,14 @@ const (
 const (
 	IsolationPolicy = "tenant-isolation." + Domain
 	DefaultPolicy   = "tenant-default." + Domain
+)
+
+// EgressPolicy is the NetworkPolicy in each namespace of a tenant with networks
+// that lets no pod connect to anything. NetworkEgressPolicy follows the name of a
+// network in the name of the policy that lets its pods connect to each other.
+const (
+	EgressPolicy        = "tenant-egress." + Domain
+	NetworkEgressPolicy = ".network-egress." + Domain
 )
 
 // ServiceAddressPolicy is the super cluster's ValidatingAdmissionPolicy that

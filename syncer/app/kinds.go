@@ -18,16 +18,16 @@ func (o *Options) kinds(scheme *runtime.Scheme) ([]kinds.Flow, []*kinds.Kind, er
 	if err != nil {
 		return nil, nil, err
 	}
-	pods, err := o.podRanges()
+	outside, err := o.outside()
 	if err != nil {
 		return nil, nil, err
 	}
-	flows := slices.Concat(resources.All(agent, pods), o.Kinds)
-	if o.SharedDNS {
-		flows = resources.ForSharedDNS(flows)
-	}
+	flows := slices.Concat(resources.All(agent, outside.Pods), o.Kinds)
 	if o.Networks {
-		flows = resources.ForNetworks(flows)
+		flows = resources.ForNetworks(flows, outside)
+	}
+	if o.SharedDNS { // last, since it allows what networks do not
+		flows = resources.ForSharedDNS(flows)
 	}
 	table, err := kinds.Table(flows, scheme)
 	return flows, table, err

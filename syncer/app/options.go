@@ -61,6 +61,9 @@ type Options struct {
 	SharedDNS bool
 	// Networks gives tenants the API of networks.
 	Networks bool
+	// InternalCIDRs are the address ranges of the super cluster's nodes, control
+	// planes and stores.
+	InternalCIDRs []string
 	// DefaultNetworkTemplate is a file with the default network of tenants; empty
 	// for one of type flat.
 	DefaultNetworkTemplate string
@@ -136,7 +139,10 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.SharedDNS, "shared-dns", o.SharedDNS,
 		"tenants share vc-dns: copy Services of type ExternalName for it, in a form that other components do not resolve")
 	flags.BoolVar(&o.Networks, "networks", o.Networks,
-		"give tenants the API of networks, and sync pods and Services with the label of their network")
+		"give tenants the API of networks, sync pods and Services with the label of their network, and keep networks apart")
+	flags.StringSliceVar(&o.InternalCIDRs, "internal-cidr", o.InternalCIDRs,
+		"all address ranges of the super cluster's nodes, control planes and stores, which pods in networks never reach; without it, "+
+			"and without --pod-cidr, they reach nothing outside of the cluster")
 	flags.StringVar(&o.DefaultNetworkTemplate, "default-network-template-path", o.DefaultNetworkTemplate,
 		"file with the default network of tenants, as JSON in which {{.}} is the cluster key of the tenant (default: a network of type flat)")
 	flags.StringToInt64Var(&o.Limits, "default-limits", o.Limits,
@@ -198,7 +204,7 @@ func (o *Options) Validate() error {
 	if _, err := o.agent(); err != nil {
 		errs = append(errs, err)
 	}
-	if _, err := o.podRanges(); err != nil {
+	if _, err := o.outside(); err != nil {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
@@ -227,6 +233,8 @@ func (o *Options) networks() (*networks.Template, error) {
 	switch {
 	case !o.Networks && o.DefaultNetworkTemplate != "":
 		return nil, errors.New("--default-network-template-path needs --networks")
+	case !o.Networks && len(o.InternalCIDRs) > 0:
+		return nil, errors.New("--internal-cidr needs --networks")
 	case !o.Networks:
 		return nil, nil
 	}
@@ -245,15 +253,23 @@ func (o *Options) logGaps() {
 			"except through pods of the platform, such as an Ingress controller's. " +
 			"Set it to all address ranges of the super cluster's pods to allow it")
 	}
+	if o.Networks && (len(o.PodCIDRs) == 0 || len(o.InternalCIDRs) == 0) {
+		o.Logger.Info("No --internal-cidr or no --pod-cidr: tenants' pods reach nothing outside of the cluster, whatever spec.egress of their " +
+			"networks is. Set them to all address ranges of the super cluster's nodes, control planes and stores, and of its pods")
+	}
 }
 
-// podRanges parses the address ranges of the super cluster's pods.
-func (o *Options) podRanges() (resources.PodRanges, error) {
-	pods, err := resources.ParsePodRanges(o.PodCIDRs)
+// outside parses the address ranges of the super cluster.
+func (o *Options) outside() (resources.Outside, error) {
+	pods, err := resources.ParseRanges(o.PodCIDRs)
 	if err != nil {
-		return nil, fmt.Errorf("--pod-cidr: %w", err)
+		return resources.Outside{}, fmt.Errorf("--pod-cidr: %w", err)
 	}
-	return pods, nil
+	internal, err := resources.ParseRanges(o.InternalCIDRs)
+	if err != nil {
+		return resources.Outside{}, fmt.Errorf("--internal-cidr: %w", err)
+	}
+	return resources.Outside{Pods: pods, Internal: internal}, nil
 }
 
 // quantity is a flag value for a resource quantity.

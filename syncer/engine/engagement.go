@@ -40,6 +40,7 @@ type engagement struct {
 	patrolled *patrol.Tenant
 	latencies *latencies
 	networks  *networks.Table // nil without networks
+	owned     *own.Syncer
 	// turn is that of the object whose copy is being validated.
 	turn *queue.Turn
 	// pace is that of the tenant's apiserver.
@@ -71,12 +72,16 @@ func engage(all *shared, s *session.Session, setSlow func(*engagement, bool)) *e
 		return err
 	})
 	options := syncdown.Options{
-		Nodes: g.up, Tokens: tokens, Own: own.NewSyncer(s, view), Removals: doubts, Usage: all.usage, Limits: all.limits,
+		Nodes: g.up, Tokens: tokens, Removals: doubts, Usage: all.usage, Limits: all.limits,
 	}
 	if all.networks != nil {
 		g.networks = networks.NewTable(all.networks.Name())
-		options.Networks = g.networks
+		options.Networks, view.Network = g.networks, g.networks.Network
+		g.owned = own.NewSyncer(s, view, g.networks.Specs())
+	} else {
+		g.owned = own.NewSyncer(s, view, nil)
 	}
+	options.Own = g.owned
 	g.down = syncdown.NewSyncer(s, view, options)
 	g.outcomes = &outcomes{Session: s, denials: g.down, turn: g.turn}
 	g.patrolled = patrol.NewTenant(s, g.up, g.down, tokens, all.metrics.patrol)

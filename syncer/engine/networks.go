@@ -10,6 +10,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/networks"
 	"github.com/virtualcluster/virtualcluster/syncer/queue"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 )
 
 // newNetworkSyncer returns the syncer of the networks of an engaged tenant, which
@@ -18,6 +19,7 @@ func newNetworkSyncer(s *engagement, secrets *kinds.Kind) *networks.Syncer {
 	tenant := pluginTenant(s.Identity())
 	return networks.NewSyncer(s.shared.networks, s.shared.providers, s.networks, s.shared.interval, networks.Tenant{
 		Tenant: tenant, Cluster: s.Cluster, Pods: s.podsByNetwork, Wake: s.wakeNetwork,
+		Review: s.reviewNetworks, Release: s.owned.Release,
 		Vault: &networks.Vault{Reader: s.API.GetAPIReader(), Guard: s.Guard, Kind: secrets, Tenant: tenant},
 	})
 }
@@ -43,12 +45,28 @@ func (s *engagement) podsByNetwork(ctx context.Context) (map[string]int, error) 
 
 // wakeNetwork enqueues the tenant's objects that name a network.
 func (s *engagement) wakeNetwork(name string) {
+	s.enqueueNaming(name, func(k *kinds.Kind) bool { return !k.Down.AnyNetwork })
+}
+
+// reviewNetworks enqueues what depends on the specs of networks: the copies of
+// policies that name them, and the syncer's own policies in each namespace.
+func (s *engagement) reviewNetworks(names []string) {
+	for _, name := range names {
+		s.enqueueNaming(name, func(k *kinds.Kind) bool { return k.Down.AnyNetwork })
+	}
+	spaces := s.Builtin[session.NamespaceKind]
+	// As above, the patrol would find the namespaces.
+	_ = s.EachSuperKey(s.Ctx, spaces, func(key client.ObjectKey) { s.Enqueue(s.Request(spaces, key), queue.PriorityHigh) })
+}
+
+// enqueueNaming enqueues the tenant's objects of some kinds that name a network.
+func (s *engagement) enqueueNaming(name string, of func(*kinds.Kind) bool) {
 	named := []string{name}
 	if s.networks.Name("") == name {
 		named = append(named, "")
 	}
 	for k := range s.SyncedKinds() {
-		if k.Down == nil || k.Down.Network == nil {
+		if k.Down == nil || k.Down.Network == nil || !of(k) {
 			continue
 		}
 		for _, network := range named {

@@ -112,8 +112,13 @@ type Down[T client.Object] struct {
 	Network func(tenant T) string
 	// InNetwork narrows a copy to its network; nil if the label suffices.
 	InNetwork func(tenant, desired T, network string) error
-	// Own are the objects of the kind that the syncer owns in each namespace.
-	Own []Own[T]
+	// AnyNetwork is set for a kind whose copies depend on the network that they
+	// name, and are also created while it cannot be used.
+	AnyNetwork bool
+	// Own are the objects of the kind that the syncer owns in each namespace, and
+	// OwnInNetworks those of tenants with networks.
+	Own           []Own[T]
+	OwnInNetworks *OwnInNetworks[T]
 	// Parts are limited in addition to the number of objects.
 	Parts []Part[T]
 	// MaxInNamespace is how many copies a tenant may have in a namespace,
@@ -149,7 +154,7 @@ func (d Down[T]) Erase() *Kind {
 			Reserved: or(d.Reserved, func(string) bool { return false }),
 			Adopt:    or(reads(d.Adopt), func(client.Object) bool { return false }),
 			Back:     changesViewed(d.Back), Status: changesViewed(d.Status), Same: compares(d.Same), Pending: d.erasedPending(),
-			Network: reads(d.Network), InNetwork: d.erasedInNetwork(),
+			Network: reads(d.Network), InNetwork: d.erasedInNetwork(), AnyNetwork: d.AnyNetwork, OwnInNetworks: d.OwnInNetworks.erase(),
 			Mirror: d.Mirror.erase(), Own: eraseEach(d.Own, Own[T].erase), Parts: eraseEach(d.Parts, Part[T].erase),
 			MaxInNamespace: d.MaxInNamespace, Affects: d.Affects, Digest: d.erasedDigest(),
 		},

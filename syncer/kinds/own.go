@@ -1,6 +1,10 @@
 package kinds
 
-import "sigs.k8s.io/controller-runtime/pkg/client"
+import (
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
 
 // Own is an object that the syncer creates in each of a tenant's namespaces of
 // the super cluster, before any copy. No tenant declares it, so it is not a
@@ -16,4 +20,38 @@ type Own[T client.Object] struct {
 
 func (o Own[T]) erase() Own[client.Object] {
 	return Own[client.Object]{Name: o.Name, Desired: func(v View) client.Object { return objectOrNil(o.Desired(v)) }}
+}
+
+// OwnInNetworks are the objects of a kind that the syncer owns in the namespaces
+// of a tenant with networks: one that closes the namespace, and one for each
+// network that has or had pods there, which opens the network to itself. They
+// are created before the first pod of the network. Those of a network are
+// deleted with it.
+type OwnInNetworks[T client.Object] struct {
+	Closed Own[T]
+	// Suffix follows the name of a network in the name of its object.
+	Suffix string
+	// Desired returns the object of a network, whose metadata the engine sets.
+	Desired func(v View, n Network) T
+}
+
+// Of returns the object of a network.
+func (o OwnInNetworks[T]) Of(n Network) Own[T] {
+	return Own[T]{Name: n.Name + o.Suffix, Desired: func(v View) T { return o.Desired(v, n) }}
+}
+
+// NetworkOf returns the network whose object has a name, and false if the name
+// is not that of such an object.
+func (o OwnInNetworks[T]) NetworkOf(name string) (network string, is bool) {
+	return strings.CutSuffix(name, o.Suffix)
+}
+
+func (o *OwnInNetworks[T]) erase() *OwnInNetworks[client.Object] {
+	if o == nil {
+		return nil
+	}
+	return &OwnInNetworks[client.Object]{
+		Closed: o.Closed.erase(), Suffix: o.Suffix,
+		Desired: func(v View, n Network) client.Object { return objectOrNil(o.Desired(v, n)) },
+	}
 }

@@ -34,4 +34,7 @@ type View struct {
 	// RunsAt reports whether only a mirrored object of the tenant has an
 	// address in the super cluster.
 	RunsAt func(address string) bool
+	// Network returns the network that an object names; one that reaches nothing
+	// outside if it does not exist. Nil if tenants have no networks.
+	Network func(named string) Network
 }

@@ -62,6 +62,10 @@ type Tenant struct {
 	Wake func(network string)
 	// Vault keeps what was handed to providers.
 	Vault *Vault
+	// Review reconciles what keeps networks apart, after these have changed.
+	Review func(networks []string)
+	// Release deletes what keeps a network apart. No pod is in the network.
+	Release func(ctx context.Context, network string) error
 }
 
 // Syncer gives one tenant the API of networks, and keeps the table of them.
@@ -159,6 +163,9 @@ func (s *Syncer) reconcile(engaged context.Context) (again time.Duration, err er
 	failed := []error{err, failure}
 	if !s.recalled && !slices.ContainsFunc(networks, func(n networkv1.Network) bool { return n.Name == s.template.name }) {
 		failed = append(failed, s.createDefault(ctx))
+	}
+	if changed, differ := s.table.specs.set(networks); differ {
+		s.tenant.Review(changed)
 	}
 	decisions, again, failure := s.provide(engaged, ctx, networks)
 	if failure != nil {
@@ -316,6 +323,9 @@ func (s *Syncer) setFinalizer(ctx context.Context, n *networkv1.Network, wanted 
 	if wanted {
 		n.Finalizers = append(n.Finalizers, networkv1.Finalizer)
 	} else {
+		if err := s.release(ctx, n); err != nil {
+			return fmt.Errorf("delete the policies of Network %s: %w", n.Name, err)
+		}
 		n.Finalizers = slices.DeleteFunc(n.Finalizers, func(f string) bool { return f == networkv1.Finalizer })
 	}
 	patch := client.MergeFromWithOptions(was, client.MergeFromWithOptimisticLock{})

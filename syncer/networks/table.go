@@ -11,6 +11,7 @@ import (
 // Services.
 type Table struct {
 	first string // the name of the default network
+	specs Specs
 
 	mu sync.Mutex
 	// known is set when the networks have been read.

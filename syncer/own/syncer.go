@@ -27,6 +27,7 @@ import (
 type reader interface {
 	SuperObject(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (client.Object, error)
 	LiveCopy(ctx context.Context, k *kinds.Kind, key client.ObjectKey) (client.Object, error)
+	EachIn(ctx context.Context, k *kinds.Kind, namespace string, f func(client.Object)) error
 }
 
 // writer writes objects of the super cluster. A [guard.Guard] is one.
@@ -46,6 +47,8 @@ type viewer interface {
 type Syncer struct {
 	// declared returns the own objects of each kind.
 	declared func() iter.Seq2[*kinds.Kind, kinds.Own[client.Object]]
+	// networks has those of networks.
+	networks networks
 	view     viewer
 	reader   reader
 	writer   writer
@@ -55,16 +58,19 @@ type Syncer struct {
 	identity func() translate.Tenant
 }
 
-// NewSyncer returns what syncs the own objects in a tenant's namespaces.
-func NewSyncer(s *session.Session, view *views.Viewer) *Syncer {
+// NewSyncer returns what syncs the own objects in a tenant's namespaces. Specs
+// are nil if tenants have no networks.
+func NewSyncer(s *session.Session, view *views.Viewer, specs NetworkSpecs) *Syncer {
 	return &Syncer{
-		declared: s.WithOwn, view: view, reader: s, writer: s.Guard, recent: s.SuperRecent, locks: &s.Locks, identity: s.Identity,
+		declared: s.WithOwn, networks: networksOf(s, specs),
+		view: view, reader: s, writer: s.Guard, recent: s.SuperRecent, locks: &s.Locks, identity: s.Identity,
 	}
 }
 
 // IsOwn reports whether an object of the super cluster is the syncer's own.
 func IsOwn(k *kinds.Kind, obj client.Object) bool {
-	return !session.IsCopy(obj) && slices.ContainsFunc(k.Down.Own, func(o kinds.Own[client.Object]) bool { return o.Name == obj.GetName() })
+	named := func(o kinds.Own[client.Object]) bool { return o.Name == obj.GetName() }
+	return !session.IsCopy(obj) && (slices.ContainsFunc(k.Down.Own, named) || isOfNetworks(k, obj.GetName()))
 }
 
 // object is one of the syncer's own objects as it is and as it should be; nil
@@ -91,18 +97,20 @@ func (o object) differs() bool {
 // objects. It does not compare those that exist.
 func (s *Syncer) Ensure(ctx context.Context, namespace string) error {
 	for k, own := range s.declared() {
-		super, err := s.reader.SuperObject(ctx, k, s.key(own, namespace))
-		if err != nil {
-			return err
-		}
-		if session.Stand(super) == session.Present && !session.IsCopy(super) {
-			continue
-		}
-		if err := s.sync(ctx, k, own, namespace); err != nil {
+		if err := s.ensure(ctx, k, own, namespace); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// ensure makes sure that one of the own objects exists.
+func (s *Syncer) ensure(ctx context.Context, k *kinds.Kind, own kinds.Own[client.Object], namespace string) error {
+	super, err := s.reader.SuperObject(ctx, k, s.key(own, namespace))
+	if err != nil || session.Stand(super) == session.Present && !session.IsCopy(super) {
+		return err
+	}
+	return s.sync(ctx, k, own, namespace)
 }
 
 // Sync syncs the own objects of a namespace, if the object is one.
@@ -115,7 +123,7 @@ func (s *Syncer) Sync(ctx context.Context, k *kinds.Kind, o session.Objects) err
 			return err
 		}
 	}
-	return nil
+	return s.syncNetworks(ctx, o.Key.Name)
 }
 
 // Differs reports whether Sync would write anything.
@@ -129,7 +137,7 @@ func (s *Syncer) Differs(ctx context.Context, k *kinds.Kind, o session.Objects) 
 			return true, err
 		}
 	}
-	return false, nil
+	return s.networksDiffer(ctx, o.Key.Name)
 }
 
 // key returns the super cluster's key of an own object in a tenant's namespace.

@@ -47,6 +47,10 @@ func (c *superCluster) LiveCopy(context.Context, *kinds.Kind, client.ObjectKey) 
 	return c.live, nil
 }
 
+func (c *superCluster) EachIn(context.Context, *kinds.Kind, string, func(client.Object)) error {
+	return nil
+}
+
 func (c *superCluster) write(verb string, obj client.Object) error {
 	c.written, c.last = append(c.written, verb+" "+obj.GetName()), obj
 	return c.err
@@ -90,6 +94,9 @@ func syncerOf(c *superCluster) *Syncer {
 		declared: func() iter.Seq2[*kinds.Kind, kinds.Own[client.Object]] {
 			return func(yield func(*kinds.Kind, kinds.Own[client.Object]) bool) { yield(k, k.Down.Own[0]) }
 		},
+		networks: networks{declared: func() iter.Seq2[*kinds.Kind, *kinds.OwnInNetworks[client.Object]] {
+			return func(func(*kinds.Kind, *kinds.OwnInNetworks[client.Object]) bool) {}
+		}},
 		view: c, reader: c, writer: c, recent: caches.NewRecent(), locks: &caches.KeyLocks{}, identity: kindstest.Blue,
 	}
 }

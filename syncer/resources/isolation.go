@@ -14,16 +14,16 @@ import (
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
-// PodRanges are all address ranges of the super cluster's pods. An address
-// outside of them is not a pod's. For an IP family without a range, every
-// address may be a pod's.
-type PodRanges []netip.Prefix
+// Ranges are all address ranges of something, such as the super cluster's pods.
+// An address outside of them is not a pod's. For an IP family without a range,
+// every address may be one.
+type Ranges []netip.Prefix
 
 type ingressRule = networkingv1.NetworkPolicyIngressRule
 
-// ParsePodRanges parses address ranges.
-func ParsePodRanges(texts []string) (PodRanges, error) {
-	var ranges PodRanges
+// ParseRanges parses address ranges.
+func ParseRanges(texts []string) (Ranges, error) {
+	var ranges Ranges
 	for _, text := range texts {
 		parsed, err := netip.ParsePrefix(text)
 		if err != nil || parsed.Bits() == 0 {
@@ -52,7 +52,7 @@ func isolation(v kinds.View) *networkingv1.NetworkPolicy {
 // byDefault returns a policy that allows ingress from all peers except pods of
 // other tenants, for pods that the tenant's own policies do not select for
 // ingress: it would defeat these.
-func (r PodRanges) byDefault(v kinds.View) *networkingv1.NetworkPolicy {
+func (r Ranges) byDefault(v kinds.View) *networkingv1.NetworkPolicy {
 	policy := isolation(v)
 	if policy == nil {
 		return nil
@@ -67,19 +67,24 @@ func (r PodRanges) byDefault(v kinds.View) *networkingv1.NetworkPolicy {
 // policies summarizes the copies of a tenant's NetworkPolicies in a namespace,
 // as far as pods and other policies depend on them.
 type policies struct {
-	// ingress has the compiled pod selectors of policies for ingress.
-	ingress []labels.Selector
+	// ingress and egress have the compiled pod selectors of policies for ingress
+	// and egress.
+	ingress, egress []labels.Selector
 }
 
 // digestPolicies returns the digest of the policies of a namespace.
 func digestPolicies(copies []*networkingv1.NetworkPolicy) any {
 	var digest policies
 	for _, policy := range copies {
-		if !slices.Contains(policy.Spec.PolicyTypes, networkingv1.PolicyTypeIngress) {
+		selector, err := metav1.LabelSelectorAsSelector(ofAnyNetwork(policy))
+		if err != nil {
 			continue
 		}
-		if selector, err := metav1.LabelSelectorAsSelector(&policy.Spec.PodSelector); err == nil {
+		if slices.Contains(policy.Spec.PolicyTypes, networkingv1.PolicyTypeIngress) {
 			digest.ingress = append(digest.ingress, selector)
+		}
+		if slices.Contains(policy.Spec.PolicyTypes, networkingv1.PolicyTypeEgress) {
+			digest.egress = append(digest.egress, selector)
 		}
 	}
 	return digest
@@ -94,14 +99,26 @@ func policiesOf(v kinds.View) policies {
 // limitsIngress reports whether a copy of the tenant's policies limits ingress
 // to a pod with these labels.
 func limitsIngress(v kinds.View, pod map[string]string) bool {
+	return anySelects(policiesOf(v).ingress, v, pod)
+}
+
+// limitsEgress reports whether a copy of the tenant's policies limits egress
+// from a pod with these labels. It makes a difference in networks alone.
+func limitsEgress(v kinds.View, pod map[string]string) bool {
+	return v.Network != nil && anySelects(policiesOf(v).egress, v, pod)
+}
+
+// anySelects reports whether a selector matches the copy of a pod with these
+// labels.
+func anySelects(selectors []labels.Selector, v kinds.View, pod map[string]string) bool {
 	copied := labels.Set(v.Tenant.PodLabels(pod))
-	return slices.ContainsFunc(policiesOf(v).ingress, func(selector labels.Selector) bool { return selector.Matches(copied) })
+	return slices.ContainsFunc(selectors, func(selector labels.Selector) bool { return selector.Matches(copied) })
 }
 
 // noTenants returns all peers except pods of other tenants: the tenant's own
 // pods, those of namespaces that belong to no tenant, and addresses that are
 // not a pod's.
-func (r PodRanges) noTenants(t translate.Tenant) []networkingv1.NetworkPolicyPeer {
+func (r Ranges) noTenants(t translate.Tenant) []networkingv1.NetworkPolicyPeer {
 	peers := []networkingv1.NetworkPolicyPeer{
 		{NamespaceSelector: t.NamespaceSelector(&metav1.LabelSelector{})},
 		{NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
@@ -109,7 +126,7 @@ func (r PodRanges) noTenants(t translate.Tenant) []networkingv1.NetworkPolicyPee
 		}}},
 	}
 	for _, everything := range []string{"0.0.0.0/0", "::/0"} {
-		if block := r.withoutPods(networkingv1.IPBlock{CIDR: everything}); block != nil {
+		if block := r.cutFrom(networkingv1.IPBlock{CIDR: everything}); block != nil {
 			peers = append(peers, networkingv1.NetworkPolicyPeer{IPBlock: block})
 		}
 	}
@@ -118,7 +135,7 @@ func (r PodRanges) noTenants(t translate.Tenant) []networkingv1.NetworkPolicyPee
 
 // withoutTenants returns a tenant's ingress rules without pods of other
 // tenants.
-func (r PodRanges) withoutTenants(t translate.Tenant, rules []ingressRule) []ingressRule {
+func (r Ranges) withoutTenants(t translate.Tenant, rules []ingressRule) []ingressRule {
 	if t.Policy.AllowTrafficFromTenants {
 		return rules
 	}
@@ -134,14 +151,14 @@ func (r PodRanges) withoutTenants(t translate.Tenant, rules []ingressRule) []ing
 
 // narrow returns a list of peers without pods of other tenants. An empty list
 // means all peers.
-func (r PodRanges) narrow(t translate.Tenant, peers []networkingv1.NetworkPolicyPeer) []networkingv1.NetworkPolicyPeer {
+func (r Ranges) narrow(t translate.Tenant, peers []networkingv1.NetworkPolicyPeer) []networkingv1.NetworkPolicyPeer {
 	if len(peers) == 0 {
 		return r.noTenants(t)
 	}
 	var narrowed []networkingv1.NetworkPolicyPeer
 	for _, peer := range peers {
 		if peer.IPBlock != nil {
-			peer.IPBlock = r.withoutPods(*peer.IPBlock)
+			peer.IPBlock = r.cutFrom(*peer.IPBlock)
 		}
 		if peer.IPBlock != nil || peer.PodSelector != nil || peer.NamespaceSelector != nil {
 			narrowed = append(narrowed, peer)
@@ -150,11 +167,11 @@ func (r PodRanges) narrow(t translate.Tenant, peers []networkingv1.NetworkPolicy
 	return narrowed
 }
 
-// withoutPods returns an address block without the ranges of pods; nil if it
-// would be empty, or if the ranges are unknown.
-func (r PodRanges) withoutPods(block networkingv1.IPBlock) *networkingv1.IPBlock {
+// cutFrom returns an address block without the ranges; nil if it would be empty,
+// or if the ranges are unknown.
+func (r Ranges) cutFrom(block networkingv1.IPBlock) *networkingv1.IPBlock {
 	all, err := netip.ParsePrefix(block.CIDR)
-	if err != nil {
+	if err != nil || all.Addr().Is4In6() { // which may be taken for IPv4
 		return nil
 	}
 	all, known := all.Masked(), false

@@ -15,9 +15,9 @@ import (
 )
 
 // pods are the super cluster's pod ranges in these tests.
-var pods = must(ParsePodRanges([]string{"10.244.0.0/16", "10.245.0.0/16", "fd00:10::/56"}))
+var pods = must(ParseRanges([]string{"10.244.0.0/16", "10.245.0.0/16", "fd00:10::/56"}))
 
-func must(r PodRanges, err error) PodRanges {
+func must(r Ranges, err error) Ranges {
 	if err != nil {
 		panic(err)
 	}
@@ -43,7 +43,7 @@ func TestIsolation(t *testing.T) {
 	open.Tenant.Policy.AllowTrafficFromTenants = true
 	for name, tt := range map[string]struct {
 		view kinds.View
-		pods PodRanges
+		pods Ranges
 		from []networkingv1.NetworkPolicyPeer
 	}{
 		"all except other tenants' pods":                    {view, pods, append([]networkingv1.NetworkPolicyPeer{own, platform}, outside...)},
@@ -82,7 +82,7 @@ func TestIsolation(t *testing.T) {
 func TestWhatATenantOpensIsNotOpenToOthers(t *testing.T) {
 	type peers = []networkingv1.NetworkPolicyPeer
 	for name, tt := range map[string]struct {
-		pods       PodRanges
+		pods       Ranges
 		from, want peers
 	}{
 		"everybody":                                 {pods, nil, append(peers{own, platform}, outside...)},
@@ -92,6 +92,7 @@ func TestWhatATenantOpensIsNotOpenToOthers(t *testing.T) {
 		"one pod's address":                         {pods, peers{block("10.244.7.7/32")}, nil},
 		"the pods' addresses, not written as usual": {pods, peers{block("10.244.7.7/16")}, nil},
 		"an invalid block":                          {pods, peers{block("010.1.0.0/16")}, nil},
+		"a pod's address, mapped to IPv6":           {pods, peers{block("::ffff:10.244.7.7/128")}, nil},
 		"addresses outside":                         {pods, peers{block("198.51.100.0/24")}, peers{block("198.51.100.0/24")}},
 		"an address of IPv6":                        {pods, peers{block("fd00:10::7/128"), block("2001:db8::/32")}, peers{block("2001:db8::/32")}},
 		"addresses, where no range is known":        {nil, peers{block("198.51.100.0/24")}, nil},
@@ -182,19 +183,19 @@ func TestPlatformIsNoTenant(t *testing.T) {
 	}
 }
 
-func TestPodRanges(t *testing.T) {
-	got, err := ParsePodRanges([]string{"10.245.0.0/16", "10.244.7.7/16", "10.245.0.0/16"})
+func TestRanges(t *testing.T) {
+	got, err := ParseRanges([]string{"10.245.0.0/16", "10.244.7.7/16", "10.245.0.0/16"})
 	if diff := cmp.Diff([]string{"10.244.0.0/16", "10.245.0.0/16"}, texts(got)); diff != "" || err != nil {
 		t.Errorf("error %v, ranges (-want +got):\n%s", err, diff)
 	}
 	for _, wrong := range []string{"", "10.244.0.0", "0.0.0.0/0", "::/0"} {
-		if _, err := ParsePodRanges([]string{wrong}); err == nil {
+		if _, err := ParseRanges([]string{wrong}); err == nil {
 			t.Errorf("%q was taken for a range of pods", wrong)
 		}
 	}
 }
 
-func texts(r PodRanges) []string {
+func texts(r Ranges) []string {
 	var all []string
 	for _, prefix := range r {
 		all = append(all, prefix.String())

@@ -18,7 +18,7 @@ const networkPolicyKind = "NetworkPolicy"
 // a pod of another tenant. In addition, the syncer has policies of its own in
 // each namespace: they only allow the peers that the tenant names and, by
 // default, all except pods of other tenants.
-func NetworkPolicy(pods PodRanges) kinds.Flow {
+func NetworkPolicy(pods Ranges) kinds.Flow {
 	return kinds.Down[*networkingv1.NetworkPolicy]{
 		Name:     networkPolicyKind,
 		Object:   &networkingv1.NetworkPolicy{},
@@ -30,6 +30,7 @@ func NetworkPolicy(pods PodRanges) kinds.Flow {
 		Own: []kinds.Own[*networkingv1.NetworkPolicy]{
 			{Name: names.IsolationPolicy, Desired: isolation}, {Name: names.DefaultPolicy, Desired: pods.byDefault},
 		},
+		OwnInNetworks:  Outside{}.own(),
 		Affects:        []string{podKind.Kind},
 		Digest:         digestPolicies,
 		MaxInNamespace: maxNetworkPolicies,
@@ -58,7 +59,7 @@ func networkPolicySelectors(spec *networkingv1.NetworkPolicySpec) []*metav1.Labe
 	return selectors
 }
 
-func (r PodRanges) desiredNetworkPolicy(v kinds.View, tenant *networkingv1.NetworkPolicy) (*networkingv1.NetworkPolicy, error) {
+func (r Ranges) desiredNetworkPolicy(v kinds.View, tenant *networkingv1.NetworkPolicy) (*networkingv1.NetworkPolicy, error) {
 	if err := checkSize(sizeOf(networkPolicySelectors(&tenant.Spec)...)); err != nil {
 		return nil, err
 	}

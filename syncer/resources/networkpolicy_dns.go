@@ -19,14 +19,17 @@ import (
 )
 
 // The port and the pods of a tenant's DNS, by which policies allow it. Pods of
-// vc-dns have the label vcDNSLabel, and other ports.
+// vc-dns have the label programLabel, and other ports.
 const (
 	dnsPort      = 53
 	dnsPodLabel  = "k8s-app"
 	dnsPodsValue = "kube-dns"
-	vcDNSLabel   = "app.kubernetes.io/name"
+	programLabel = "app.kubernetes.io/name"
 	vcDNSValue   = "vc-dns"
 )
+
+// vcHostValue is that of the pods of hosts, which have the apiservers of tenants.
+const vcHostValue = "vc-host"
 
 // withDNSRules adds a rule to the copies of policies that allow egress to the
 // tenant's DNS: where the tenant expects pods of its own, vc-dns answers.
@@ -47,13 +50,17 @@ func withDNSRules(policies kinds.Down[*networkingv1.NetworkPolicy]) kinds.Down[*
 	return policies
 }
 
-// vcDNS selects the pods of vc-dns, which are in a namespace of no tenant.
-func vcDNS() networkingv1.NetworkPolicyPeer {
+// vcDNS selects the pods of vc-dns.
+func vcDNS() networkingv1.NetworkPolicyPeer { return platformPods(vcDNSValue) }
+
+// platformPods selects the pods of a program of the platform, which are in a
+// namespace of no tenant.
+func platformPods(program string) networkingv1.NetworkPolicyPeer {
 	return networkingv1.NetworkPolicyPeer{
 		NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 			{Key: names.VCName, Operator: metav1.LabelSelectorOpDoesNotExist},
 		}},
-		PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{vcDNSLabel: vcDNSValue}},
+		PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{programLabel: program}},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkv1 "github.com/virtualcluster/virtualcluster/apis/network/v1"
@@ -12,8 +13,8 @@ import (
 )
 
 // ForNetworks returns the kinds for tenants with networks: pods and Services
-// belong to one.
-func ForNetworks(flows []kinds.Flow) []kinds.Flow {
+// belong to one, and NetworkPolicies keep networks apart.
+func ForNetworks(flows []kinds.Flow, outside Outside) []kinds.Flow {
 	out := make([]kinds.Flow, len(flows))
 	for i, flow := range flows {
 		switch k := flow.(type) {
@@ -23,6 +24,8 @@ func ForNetworks(flows []kinds.Flow) []kinds.Flow {
 		case kinds.Down[*corev1.Service]:
 			k.Network, k.InNetwork = namedNetwork[*corev1.Service], selectInNetwork
 			flow = k
+		case kinds.Down[*networkingv1.NetworkPolicy]:
+			flow = outside.bound(k)
 		}
 		out[i] = flow
 	}

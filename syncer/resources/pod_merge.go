@@ -9,12 +9,14 @@ import (
 )
 
 // mergePod merges the mutable fields of a pod (Pod update validation): images,
-// an earlier deadline, tolerations that are added or extended, the label for
-// pods that the tenant's policies select for ingress, and, while the pod has
-// scheduling gates, fewer gates and a narrower node selection.
+// an earlier deadline, tolerations that are added or extended, the labels for
+// pods that the tenant's policies select, and, while the pod has scheduling
+// gates, fewer gates and a narrower node selection.
 func mergePod(super, desired *corev1.Pod) {
-	if _, wanted := desired.Labels[names.OwnIngress]; !wanted {
-		delete(super.Labels, names.OwnIngress)
+	for _, label := range []string{names.OwnIngress, names.OwnEgress} {
+		if _, wanted := desired.Labels[label]; !wanted {
+			delete(super.Labels, label)
+		}
 	}
 	mergeImages(super.Spec.Containers, desired.Spec.Containers)
 	mergeImages(super.Spec.InitContainers, desired.Spec.InitContainers)

@@ -50,6 +50,9 @@ func desiredPod(v kinds.View, tenant *corev1.Pod) (*corev1.Pod, error) {
 	if limitsIngress(v, tenant.Labels) {
 		labels[names.OwnIngress] = "true"
 	}
+	if limitsEgress(v, tenant.Labels) {
+		labels[names.OwnEgress] = "true"
+	}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: podNotes(tenant, fields)},
 		Spec:       *spec,

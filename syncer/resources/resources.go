@@ -11,7 +11,7 @@ import (
 
 // All returns all kinds that the syncer syncs. The agent serves the kubelet API
 // of virtual nodes; pods are the address ranges of the super cluster's pods.
-func All(agent Agent, pods PodRanges) []kinds.Flow {
+func All(agent Agent, pods Ranges) []kinds.Flow {
 	return []kinds.Flow{
 		Namespace(),
 		ServiceAccount(),

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/syncer/caches"
@@ -31,6 +32,11 @@ func (s *SuperObjects) SuperObject(ctx context.Context, k *kinds.Kind, key clien
 		return nil, err
 	}
 	return s.SuperRecent.Latest(k.Name, key, cached), nil
+}
+
+// EachIn calls f with each object of a kind in a namespace of the super cluster.
+func (s *SuperObjects) EachIn(ctx context.Context, k *kinds.Kind, namespace string, f func(client.Object)) error {
+	return s.super.CacheOf(k).EachBy(ctx, k, toolscache.NamespaceIndex, namespace, f)
 }
 
 // SuperNamespace is what is known of a namespace of the super cluster; nil if

@@ -19,13 +19,26 @@ type creator struct {
 	references *references
 	writer     *writer
 	requests   waker
-	own        ownSyncer
+	own        creatorOwn
 }
 
 // waker enqueues the objects that wait for others.
 type waker interface {
 	// Wake enqueues the objects that may wait for a new object.
 	Wake(ctx context.Context, k *kinds.Kind, obj client.Object)
+}
+
+// creatorOwn syncs the objects that the syncer has of its own.
+type creatorOwn interface {
+	ownSyncer
+	networkEnsurer
+}
+
+// networkEnsurer ensures the objects that keep networks apart.
+type networkEnsurer interface {
+	// EnsureNetwork ensures that these objects exist for a network in a namespace
+	// of the tenant.
+	EnsureNetwork(ctx context.Context, namespace, network string) error
 }
 
 // create creates the copy, after all that it needs.
@@ -50,6 +63,9 @@ func (s *creator) create(ctx context.Context, k *kinds.Kind, o session.Objects) 
 	}
 	if missing != "" {
 		return &pending.BlockedError{On: missing}
+	}
+	if err := ensureNetwork(ctx, s.networks, s.own, k, o); err != nil {
+		return err
 	}
 	desired, err := s.translator.desired(ctx, k, o)
 	if err != nil {

@@ -1,6 +1,8 @@
 package syncdown
 
 import (
+	"context"
+
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkv1 "github.com/virtualcluster/virtualcluster/apis/network/v1"
@@ -17,6 +19,8 @@ type networkTable interface {
 	// Use registers that a copy is created in a network, until release is called.
 	// It returns an error if the network cannot be used.
 	Use(name string) (release func(), err error)
+	// Known returns an error while it is not known which networks there are.
+	Known() error
 }
 
 // networkOf returns the network of the copy of an object. A mirrored object
@@ -45,8 +49,26 @@ func joinNetwork(t networkTable, k *kinds.Kind, o session.Objects, desired clien
 // useNetwork registers that a copy is created in its network, until release is
 // called.
 func useNetwork(t networkTable, k *kinds.Kind, o session.Objects) (release func(), err error) {
-	if k.Down.Network == nil {
+	if k.Down.Network == nil || k.Down.AnyNetwork {
 		return func() {}, nil
 	}
 	return t.Use(networkOf(t, k, o))
+}
+
+// knowNetwork returns an error while it is not known what the copy of an object
+// depends on.
+func knowNetwork(t networkTable, k *kinds.Kind) error {
+	if !k.Down.AnyNetwork {
+		return nil
+	}
+	return t.Known()
+}
+
+// ensureNetwork ensures that the namespace of an object has what keeps its
+// network apart, before a copy that runs there is created.
+func ensureNetwork(ctx context.Context, t networkTable, own networkEnsurer, k *kinds.Kind, o session.Objects) error {
+	if k.Down.Network == nil || k.Down.Mirror == nil {
+		return nil
+	}
+	return own.EnsureNetwork(ctx, o.Key.Namespace, networkOf(t, k, o))
 }

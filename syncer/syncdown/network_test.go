@@ -2,7 +2,9 @@ package syncdown
 
 import (
 	"cmp"
+	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,6 +30,13 @@ func (t only) Use(name string) (release func(), err error) {
 	}
 	return func() {}, nil
 }
+
+func (only) Known() error { return nil }
+
+// unread is a table before the networks have been read.
+type unread struct{ only }
+
+func (unread) Known() error { return errUnusable }
 
 // networked returns a kind whose objects belong to networks.
 func networked(mirror *kinds.Mirror[*corev1.Pod]) *kinds.Kind {
@@ -105,5 +114,52 @@ func TestUseNetwork(t *testing.T) {
 	}
 	if _, err := useNetwork(only("vpc-1"), networked(nil), on("vpc-2", "", "")); !errors.Is(err, errUnusable) {
 		t.Errorf("of a network that cannot be used: %v", err)
+	}
+}
+
+// TestAnyNetwork: what depends on the specs of networks has a copy in any
+// network, as soon as these are known.
+func TestAnyNetwork(t *testing.T) {
+	of := networked(nil)
+	of.Down.AnyNetwork = true
+	if _, err := useNetwork(only("vpc-1"), of, on("vpc-2", "", "")); err != nil {
+		t.Errorf("in a network that cannot be used: %v", err)
+	}
+	for name, tc := range map[string]struct {
+		table networkTable
+		kind  *kinds.Kind
+		want  error
+	}{
+		"known": {only("vpc-1"), of, nil}, "unknown": {unread{"vpc-1"}, of, errUnusable}, "unknown, another kind": {unread{"vpc-1"}, networked(nil), nil},
+	} {
+		tr := blueTranslator()
+		tr.networks = tc.table
+		if _, err := tr.desired(t.Context(), tc.kind, on("vpc-1", "", "")); !errors.Is(err, tc.want) {
+			t.Errorf("%s: %v, want %v", name, err, tc.want)
+		}
+	}
+}
+
+// ensured records the networks that are ensured in namespaces.
+type ensured []string
+
+func (e *ensured) EnsureNetwork(_ context.Context, namespace, network string) error {
+	*e = append(*e, namespace+"/"+network)
+	return nil
+}
+
+func TestEnsureNetwork(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kind *kinds.Kind
+		want []string
+	}{
+		"what runs":         {networked(kindstest.Rich().Mirror), []string{"default/vpc-1"}},
+		"what does not run": {networked(nil), nil},
+		"another kind":      {kindstest.Plain().Erase(), nil},
+	} {
+		var got ensured
+		if err := ensureNetwork(t.Context(), only("vpc-1"), &got, tc.kind, on("vpc-1", "", "")); err != nil || !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %v are ensured, %v; want %v", name, got, err, tc.want)
+		}
 	}
 }

@@ -42,6 +42,9 @@ func (s *translator) admit(ctx context.Context, k *kinds.Kind, o session.Objects
 
 // desired returns the copy that the super cluster should have.
 func (s *translator) desired(ctx context.Context, k *kinds.Kind, o session.Objects) (client.Object, error) {
+	if err := knowNetwork(s.networks, k); err != nil {
+		return nil, err
+	}
 	v := s.view.In(ctx, o.Key.Namespace)
 	desired, err := k.Down.Desired(v, o.Tenant)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -117,11 +118,21 @@ func (t Tenant) GracePeriod(seconds *int64) *int64 {
 	return new(min(*seconds, most))
 }
 
+// Apiservers returns the addresses at which the tenant's apiserver serves, as far
+// as the VirtualCluster's status has addresses instead of host names.
+func (t Tenant) Apiservers() []netip.AddrPort {
+	var all []netip.AddrPort
+	for _, endpoint := range []string{t.Endpoint, t.PodEndpoint} {
+		if at := addressOf(endpoint); at.IsValid() && !slices.Contains(all, at) {
+			all = append(all, at)
+		}
+	}
+	return all
+}
+
 // ServesAt reports whether the tenant's apiserver serves at an address, as far
 // as the VirtualCluster's status knows its addresses.
-func (t Tenant) ServesAt(at netip.AddrPort) bool {
-	return addressOf(t.Endpoint) == at || addressOf(t.PodEndpoint) == at
-}
+func (t Tenant) ServesAt(at netip.AddrPort) bool { return slices.Contains(t.Apiservers(), at) }
 
 // addressOf returns the address and port of an https URL; invalid if it has a
 // host name.

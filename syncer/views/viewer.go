@@ -26,6 +26,9 @@ type Viewer struct {
 	*session.TenantObjects
 	*session.SuperObjects
 
+	// Network is View.Network; nil if tenants have no networks.
+	Network func(named string) kinds.Network
+
 	digests digests
 }
 
@@ -43,6 +46,7 @@ func (s *Viewer) In(ctx context.Context, namespace string) kinds.View {
 		Tenant: s.Identity(), Namespace: namespace,
 		Lookup: s.lookup(ctx), Digest: s.digestsIn(ctx, namespace),
 		Copy: s.copyIn(ctx, namespace), Rivals: s.rivals(ctx), Offers: s.offers(ctx), RunsAt: s.runsAt(ctx),
+		Network: s.Network,
 	}
 }
 

@@ -77,6 +77,9 @@ func useNetworks() {
 		syncer = local.StartSyncer(account, logger, func(o *app.Options) {
 			o.Patrol, o.TenantMemory, o.QuotaValidation, o.Networks = patrol, tenantMemory, true, networks
 			o.NetworkProviders = []contract.Registration{vault.registration()}
+			if networks {
+				o.InternalCIDRs = []string{"192.168.0.0/16"}
+			}
 		})
 	}
 	restart(true)

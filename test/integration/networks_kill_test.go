@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"sync/atomic"
@@ -50,6 +51,9 @@ type networkProcess struct {
 	http     *http.Client
 	// pods is how many pods are on each network.
 	pods atomic.Int32
+	// released is how often the policies of net-1 were deleted, which fails every
+	// other time.
+	released atomic.Int32
 }
 
 // newNetworkProcess returns a process that does not run yet.
@@ -104,7 +108,14 @@ func (p *networkProcess) run(ctx context.Context, write int, before bool, done f
 		Pods: func(context.Context) (map[string]int, error) {
 			return map[string]int{"net-1": int(p.pods.Load())}, nil
 		},
-		Wake: func(string) {},
+		Wake:   func(string) {},
+		Review: func([]string) {},
+		Release: func(_ context.Context, name string) error {
+			if name == "net-1" && p.released.Add(1)%2 == 1 {
+				return errors.New("killed")
+			}
+			return nil
+		},
 	})
 	runUntil(ctx, syncer.Run, kill, 100*time.Millisecond, done)
 }
@@ -146,10 +157,12 @@ var _ = Describe("A syncer that is killed at every write for a network", Ordered
 				p.run(ctx, 1+write, true, func() bool { return time.Now().After(until) })
 			}
 			Expect(kit.Read(ctx, p.tenant.Client, found)()).To(HaveField("Finalizers", ConsistOf(networkv1.Finalizer)))
+			Expect(p.released.Load()).To(BeZero(), "while it has pods, it keeps its policies")
 			p.pods.Store(0)
 			Expect(p.cloud.of(p.tenant, "net-1") == of.UID).To(Equal(isProvided))
 			reach(ctx, "the network is gone", func() bool { return apierrors.IsNotFound(kit.Get(ctx, p.tenant.Client, found)) })
 			Expect(p.cloud.of(p.tenant, "net-1")).To(BeEmpty())
+			Expect(p.released.Swap(0)).To(BeNumerically(">=", 2), "its policies are deleted before it is gone")
 		}
 	})
 })

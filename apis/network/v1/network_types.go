@@ -64,6 +64,44 @@ type NetworkSpec struct {
 	// service is about the addresses of the network's Services.
 	// +optional
 	Service *ServiceSpec `json:"service,omitempty"`
+
+	// egress is what pods of the network reach outside of the cluster. Default:
+	// all addresses. The network's own pods, the DNS and the apiserver of the
+	// cluster are reached in any case; other pods, and addresses that belong to the
+	// platform, in none.
+	// +optional
+	Egress *Egress `json:"egress,omitempty"`
+}
+
+// EgressType is a choice of addresses outside of the cluster.
+//
+// +kubebuilder:validation:Enum=All;None;CIDRs
+type EgressType string
+
+const (
+	// EgressAll is all addresses.
+	EgressAll EgressType = "All"
+	// EgressNone is no address.
+	EgressNone EgressType = "None"
+	// EgressCIDRs is the addresses in the ranges of cidrs.
+	EgressCIDRs EgressType = "CIDRs"
+)
+
+// Egress is the addresses outside of the cluster that pods of a network reach.
+//
+// +kubebuilder:validation:XValidation:rule="(self.type == 'CIDRs') == has(self.cidrs)",message="cidrs is required if type is CIDRs, and forbidden otherwise"
+type Egress struct {
+	// type is All, None, or CIDRs for the ranges of cidrs.
+	// +required
+	// +unionDiscriminator
+	Type EgressType `json:"type"`
+
+	// cidrs are ranges of addresses.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	CIDRs []CIDR `json:"cidrs,omitempty"`
 }
 
 // ServiceSpec is about the addresses of a network's Services.
