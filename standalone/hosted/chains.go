@@ -240,7 +240,8 @@ func (c *ControlPlane) chainSpec() (chain.Spec, error) {
 		KubeletCA: c.spec.KubeletCA, KubeletClient: c.creds.kubeletCertKey, KubeletsByHostname: c.spec.SeparateKubeletClientCA,
 		FrontProxyCA: c.creds.frontProxy.CertPEM, FrontProxyClient: c.creds.frontProxyCertKey,
 		GatewayCA: c.creds.gateway.CertPEM,
-		Network:   c.spec.Network, Validations: c.spec.validations(), Filter: c.limit, Wrap: c.wrapOwn,
+		Network:   c.spec.Network, Validations: c.spec.validations(), NoDaemonSets: !c.spec.DaemonSets,
+		Filter: c.limit, Wrap: c.wrapOwn,
 	}
 	if c.podAddress != nil {
 		spec.Endpoint, _ = c.inlet.Addr().(*net.TCPAddr)

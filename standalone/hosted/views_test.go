@@ -202,9 +202,6 @@ func TestViewsOfAllResources(t *testing.T) {
 			resource := version.WithResource(each.Name)
 			want := func() []string { return listed(t, objects, resource) }
 			names := factory.Metadata().ForResource(resource).Informer().GetStore().ListKeys
-			if resource.Resource == "componentstatuses" { // not stored
-				continue
-			}
 			g.Eventually(func() bool { return equal(names(), want()) }, soon, tick).Should(BeTrue(), "metadata of %s", resource)
 			found += len(names())
 			if typed, err := factory.ForResource(resource); err == nil {

@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -70,7 +71,7 @@ func (c *Chain) addedBy(ctx context.Context) (found added, err error) {
 func (c *Chain) serveAPIs(w http.ResponseWriter, r *http.Request) {
 	serve := c.different(r.URL.Path)
 	if serve == nil {
-		c.builtIn.apis.ServeHTTP(w, r)
+		c.limited(r).ServeHTTP(w, r)
 		return
 	}
 	found, err := c.addedBy(r.Context())
@@ -78,7 +79,7 @@ func (c *Chain) serveAPIs(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		unavailable(w, r, err)
 	case found.custom == nil && found.remote == nil:
-		c.serveBuiltIn(w, r)
+		c.serveBuiltIn(found.tenant, w, r)
 	default:
 		serve(found, w, r)
 	}
@@ -86,12 +87,16 @@ func (c *Chain) serveAPIs(w http.ResponseWriter, r *http.Request) {
 
 // serveBuiltIn serves the built-in APIs of a path that is different for a tenant
 // that has added APIs.
-func (c *Chain) serveBuiltIn(w http.ResponseWriter, r *http.Request) {
-	if splitPath(r.URL.Path)[0] == "openapi" {
+func (c *Chain) serveBuiltIn(t *Tenant, w http.ResponseWriter, r *http.Request) {
+	switch parts := splitPath(r.URL.Path); {
+	case parts[0] == "openapi":
 		c.builtIn.openAPI.served.ServeHTTP(w, r)
-		return
+	case len(parts) == 1 && t.spec.NoDaemonSets:
+		limited := c.builtIn.discovery.limited
+		aggregated.WrapAggregatedDiscoveryToHandler(c.builtIn.apis, c.aggregatedGroups(limited.groups, limited.tag), nil).ServeHTTP(w, r)
+	default:
+		c.builtIn.apis.ServeHTTP(w, r)
 	}
-	c.builtIn.apis.ServeHTTP(w, r)
 }
 
 // apisSegment begins the paths of all groups of APIs.

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
 	"k8s.io/kubernetes/pkg/kubelet/client"
-	"k8s.io/kubernetes/pkg/registry/core/componentstatus"
 	endpointsstore "k8s.io/kubernetes/pkg/registry/core/endpoint/storage"
 	noderest "k8s.io/kubernetes/pkg/registry/core/node/rest"
 	nodestore "k8s.io/kubernetes/pkg/registry/core/node/storage"
@@ -60,8 +59,8 @@ func (c *Chain) divideCore(options generic.RESTOptionsGetter, resources map[stri
 	containDecorator(claims.Store)
 	containDecorator(c.core.services.Store)
 	resources["services"] = serviceRegistry{shared: c.core.services, chain: c}
-	// Upstream's connects to this machine and to etcd.
-	resources["componentstatuses"] = componentstatus.NewStorage(func() map[string]componentstatus.Server { return nil })
+	// Upstream's connects to this machine and to etcd, and discovery shows it.
+	delete(resources, "componentstatuses")
 	status, err := take[*servicestore.StatusREST](resources, "services/status")
 	if err != nil {
 		return err

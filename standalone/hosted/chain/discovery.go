@@ -36,6 +36,8 @@ type builtInDiscovery struct {
 	groups   []apidiscovery.APIGroupDiscovery
 	versions map[string]map[string]bool // of each group
 	tag      string
+	// limited is the same for tenants that cannot create DaemonSets.
+	limited limitedDiscovery
 }
 
 // has reports whether a version of a group is built in.
@@ -49,6 +51,9 @@ func (c *Chain) describe(ctx context.Context, server *genericapiserver.GenericAP
 	}
 	discovery, err := newBuiltInDiscovery(ctx, server)
 	if err != nil {
+		return err
+	}
+	if discovery.limited, err = limitDiscovery(ctx, discovery, c.builtIn.apis); err != nil {
 		return err
 	}
 	openAPI := newBuiltInOpenAPI(c.config.KubeAPIs.ControlPlane.Generic, server.Handler.GoRestfulContainer)
@@ -162,12 +167,13 @@ func (c *Chain) groupsOf(ctx context.Context, from added) (*groups, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode the groups that a tenant has added: %w", err)
 	}
-	sum := sha256.Sum256(append(content, c.builtIn.discovery.tag...))
+	builtIn, tag := c.builtIn.discovery.of(from.tenant)
+	sum := sha256.Sum256(append(content, tag...))
 	found := &groups{state: now, added: map[string]bool{}, tag: hex.EncodeToString(sum[:])}
 	for _, each := range merged {
 		found.added[each.Name] = true
 	}
-	found.all = mergeGroups(c.builtIn.discovery.groups, merged)
+	found.all = mergeGroups(builtIn, merged)
 	for _, each := range found.all {
 		found.list = append(found.list, groupOf(each))
 	}
@@ -254,7 +260,7 @@ func (c *Chain) serveGroups(from added, w http.ResponseWriter, r *http.Request) 
 	case err != nil:
 		unavailable(w, r, err)
 	case len(parts) == 1:
-		aggregated.WrapAggregatedDiscoveryToHandler(c.groupList(found), c.aggregatedGroups(found), nil).ServeHTTP(w, r)
+		aggregated.WrapAggregatedDiscoveryToHandler(c.groupList(found), c.aggregatedGroups(found.all, found.tag), nil).ServeHTTP(w, r)
 	case found.added[parts[1]]:
 		at := slices.IndexFunc(found.list, func(g metav1.APIGroup) bool { return g.Name == parts[1] })
 		discovery.NewAPIGroupHandler(apiextensionsserver.Codecs, found.list[at]).ServeHTTP(w, r)
@@ -273,7 +279,7 @@ func (c *Chain) groupList(found *groups) http.Handler {
 }
 
 // aggregatedGroups serves the groups with their resources.
-func (c *Chain) aggregatedGroups(found *groups) http.Handler {
+func (c *Chain) aggregatedGroups(all []apidiscovery.APIGroupDiscovery, tag string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		codecs := c.builtIn.discovery.codecs
 		mediaType, _, err := negotiation.NegotiateOutputMediaType(r, codecs, aggregated.DiscoveryEndpointRestrictions)
@@ -281,7 +287,7 @@ func (c *Chain) aggregatedGroups(found *groups) http.Handler {
 			http.Error(w, "no such form of discovery", http.StatusNotAcceptable)
 			return
 		}
-		aggregated.ServeHTTPWithETag(&apidiscovery.APIGroupDiscoveryList{Items: found.all}, found.tag,
+		aggregated.ServeHTTPWithETag(&apidiscovery.APIGroupDiscoveryList{Items: all}, tag,
 			mediaType.Convert.GroupVersion(), codecs, w, r)
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -72,6 +73,31 @@ func TestDiscoveryByTenant(t *testing.T) {
 		err := client.Discovery().RESTClient().Get().AbsPath(path).Do(t.Context()).Error()
 		g.Expect(err).To(HaveOccurred(), path)
 	}
+}
+
+// TestDiscoveryWithoutDaemonSets: a tenant that cannot create DaemonSets sees no
+// such verb in any form of discovery, whether or not it has added APIs, and
+// another tenant of the chain does.
+func TestDiscoveryWithoutDaemonSets(t *testing.T) {
+	g := NewWithT(t)
+	c, _ := newChain(t)
+	red, _ := add(t, c, "red", func(s *chain.Spec) { s.NoDaemonSets = true })
+	blue, _ := add(t, c, "blue")
+	verbs := func(tenant *chain.Tenant, legacy bool, resource string) []string {
+		list := resourcesOf(t, tenant, legacy)["apps/v1"]
+		return list.APIResources[slices.Index(names(list), resource)].Verbs
+	}
+	check := func() {
+		for _, legacy := range []bool{false, true} {
+			g.Expect(verbs(red, legacy, "daemonsets")).To(ConsistOf("delete", "deletecollection", "get", "list", "patch", "update", "watch"))
+			g.Expect(verbs(blue, legacy, "daemonsets")).To(ContainElement("create"))
+			g.Expect(verbs(red, legacy, "deployments")).To(ContainElement("create"))
+		}
+	}
+	check()
+	define(t, red, definitionOf("size", "integer"))
+	check()
+	g.Expect(resourcesOf(t, red, false)).To(HaveKey("example.com/v1"))
 }
 
 // gadgetDefinition returns a definition of gadgets in a group. The last version

@@ -19,6 +19,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -425,14 +426,16 @@ func TestKubeletsAreVerified(t *testing.T) {
 }
 
 // TestComponentStatuses: the machine of the apiserver has no components of a
-// tenant.
+// tenant, and discovery does not show that there could be any.
 func TestComponentStatuses(t *testing.T) {
 	g := NewWithT(t)
 	c, _ := newChain(t)
-	_, client := add(t, c, "red")
-	list, err := client.CoreV1().ComponentStatuses().List(t.Context(), metav1.ListOptions{})
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(list.Items).To(BeEmpty())
+	red, client := add(t, c, "red")
+	for _, legacy := range []bool{false, true} {
+		g.Expect(names(resourcesOf(t, red, legacy)["v1"])).NotTo(ContainElement("componentstatuses"))
+	}
+	_, err := client.CoreV1().ComponentStatuses().List(t.Context(), metav1.ListOptions{})
+	g.Expect(err).To(Satisfy(apierrors.IsNotFound))
 	_, err = client.CoreV1().ComponentStatuses().Get(t.Context(), "etcd-0", metav1.GetOptions{})
-	g.Expect(err).To(HaveOccurred())
+	g.Expect(err).To(Satisfy(apierrors.IsNotFound))
 }

@@ -102,10 +102,14 @@ func clientOf(t testing.TB, endpoint string) *clientv3.Client {
 }
 
 // add adds a tenant and returns a client of its control plane.
-func add(t testing.TB, c *chain.Chain, name string) (*chain.Tenant, kubernetes.Interface) {
+func add(t testing.TB, c *chain.Chain, name string, change ...func(*chain.Spec)) (*chain.Tenant, kubernetes.Interface) {
 	t.Helper()
 	g := NewWithT(t)
-	tenant, err := c.Add(specOf(t, name))
+	spec := specOf(t, name)
+	for _, f := range change {
+		f(&spec)
+	}
+	tenant, err := c.Add(spec)
 	g.Expect(err).NotTo(HaveOccurred())
 	client, err := kubernetes.NewForConfig(tenant.Config())
 	g.Expect(err).NotTo(HaveOccurred())

@@ -61,6 +61,9 @@ type Spec struct {
 	// Validations validate what upstream's admission has admitted. They are
 	// initialized as upstream's plugins are.
 	Validations []admission.ValidationInterface
+	// NoDaemonSets has discovery show that DaemonSets cannot be created, which
+	// Validations refuse.
+	NoDaemonSets bool
 	// Wrap wraps what serves a request that is authorized; nil for nothing.
 	Wrap func(http.Handler) http.Handler
 	// Filter wraps all that serves a request; nil for nothing.
