@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/caches"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
@@ -151,7 +150,7 @@ func (s *Syncer) read(ctx context.Context, k *kinds.Kind, own kinds.Own[client.O
 	if o.desired != nil {
 		o.desired.SetNamespace(key.Namespace)
 		o.desired.SetName(key.Name)
-		o.desired.SetLabels(map[string]string{names.VCName: t.Name, names.VCNamespace: t.Namespace})
+		o.desired.SetLabels(t.Project())
 	}
 	var err error
 	o.super, err = s.reader.SuperObject(ctx, k, key)

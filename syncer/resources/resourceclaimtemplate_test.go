@@ -4,8 +4,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
@@ -24,13 +26,17 @@ func TestResourceClaimTemplateGoesDown(t *testing.T) {
 	}}
 	got, err := k.Desired(allowing("ResourceClaimTemplate", []string{"app"}, []string{"note"}), tenant)
 	want := &resourcev1.ResourceClaimTemplate{Spec: resourcev1.ResourceClaimTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}, Annotations: map[string]string{"note": "x"}},
-		Spec:       asking("fast"),
+		ObjectMeta: metav1.ObjectMeta{
+			Labels:      labels.Merge(blue.Project(), labels.Set{"app": "web"}),
+			Annotations: map[string]string{"note": "x"},
+		},
+		Spec: asking("fast"),
 	}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("error %v, copy (-want +got):\n%s", err, diff)
 	}
-	if got := down(t, k, tenant); len(got.Spec.Labels)+len(got.Spec.Annotations) > 0 {
-		t.Errorf("by default the template has the metadata %v", got.Spec.ObjectMeta)
+	byDefault := metav1.ObjectMeta{Labels: blue.Project()}
+	if diff := cmp.Diff(byDefault, down(t, k, tenant).Spec.ObjectMeta, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("the template's metadata by default (-want +got):\n%s", diff)
 	}
 }

@@ -177,7 +177,7 @@ func (s *Issuer) keep(ctx context.Context, o session.Objects, issued map[string]
 	annotations[names.TokensOf] = o.Key.Name
 	annotations[names.TokensRenewal] = renewal.Format(time.RFC3339)
 	secret := corev1ac.Secret(names.TokenSecret(o.Key.Name), o.SuperKey.Namespace).
-		WithLabels(map[string]string{names.VCName: t.Name, names.VCNamespace: t.Namespace, names.Tokens: session.True}).
+		WithLabels(t.Project()).WithLabels(map[string]string{names.Tokens: session.True}).
 		WithAnnotations(annotations).WithType(corev1.SecretTypeOpaque).WithData(issued)
 	if err := s.writer.Apply(ctx, o.SuperKey.Namespace, secret); err != nil {
 		return pending.Classify(err)

@@ -32,13 +32,17 @@ func (t Tenant) Down(kind string, obj metav1.Object, superKey types.NamespacedNa
 
 // stamp adds the tenant and the tenant's object to the metadata of a copy.
 func (t Tenant) stamp(meta *metav1.ObjectMeta, obj metav1.Object) {
-	meta.Labels[names.VCName] = t.Name
-	meta.Labels[names.VCNamespace] = t.Namespace
+	maps.Copy(meta.Labels, t.Project())
 	maps.Copy(meta.Annotations, t.Stamp(obj))
 	if owners := obj.GetOwnerReferences(); len(owners) > 0 {
 		data, _ := json.Marshal(owners) //nolint:errchkjson // strings and booleans cannot fail
 		meta.Annotations[names.OwnerReferences] = string(data)
 	}
+}
+
+// Project returns the labels of all objects of the tenant in the super cluster.
+func (t Tenant) Project() map[string]string {
+	return map[string]string{names.VCName: t.Name, names.VCNamespace: t.Namespace}
 }
 
 // Stamp returns the annotations that identify the tenant of an object of the
@@ -54,13 +58,15 @@ func (t Tenant) Stamp(obj metav1.Object) map[string]string {
 }
 
 // Template returns the metadata of a template in the copy of a tenant's object
-// of a kind. Objects that the super cluster creates from it are not copies, so
-// it does not identify the tenant.
+// of a kind. Objects that the super cluster creates from it have the tenant's
+// labels. They are not copies, so they do not have the annotations of one.
 func (t Tenant) Template(kind string, template metav1.ObjectMeta) metav1.ObjectMeta {
-	return metav1.ObjectMeta{
+	meta := metav1.ObjectMeta{
 		Labels:      t.Labels(kind, template.Labels),
 		Annotations: t.annotations(kind, template.Annotations),
 	}
+	maps.Copy(meta.Labels, t.Project())
+	return meta
 }
 
 // Labels returns the labels of the copy that come from the tenant's object;

@@ -67,7 +67,10 @@ func TestTemplate(t *testing.T) {
 	}
 	was := *template.DeepCopy()
 	got := selective.Template("ConfigMap", template)
-	want := metav1.ObjectMeta{Labels: pairs{"app": "web"}, Annotations: pairs{"note": "x"}}
+	want := metav1.ObjectMeta{
+		Labels:      pairs{"app": "web", names.VCName: selective.Name, names.VCNamespace: selective.Namespace},
+		Annotations: pairs{"note": "x"},
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("metadata (-want +got):\n%s", diff)
 	}

@@ -41,6 +41,7 @@ func scenarios() []scenario {
 		{"hostile", (*world).hostile, func(s *Sizes) demand { return demand{s.Tenants + 1, s.LightPods + attackPods} }},
 		{"restart", (*world).restart, func(s *Sizes) demand { return demand{s.Tenants, s.RestartPods} }},
 		{"validation", (*world).validation, func(s *Sizes) demand { return demand{s.Tenants, s.Tenants * s.ValidationPods} }},
+		{"projects", (*world).projects, func(*Sizes) demand { return demand{} }},
 		{"gateway", (*world).gateway, func(*Sizes) demand { return demand{1, 0} }}, // last: its VirtualClusters stay
 	}
 }

@@ -70,6 +70,8 @@ type Sizes struct {
 	ChurnTenants, ChurnRounds int
 	// RequestPods is the number of pods that are measured one by one.
 	RequestPods int
+	// ProjectObjects is the number of objects of all projects together.
+	ProjectObjects int
 	// GatewayRequests is the number of requests through the gateway that are
 	// measured one by one, GatewayWindow the time for which as many as possible are
 	// sent, GatewayTenants the number of tenants that it has.
@@ -95,6 +97,7 @@ func DefaultOptions() Options {
 			Idle: []int{1, 20, 50}, IdleWindow: 5 * time.Second,
 			ChurnTenants: 5, ChurnRounds: 2,
 			RequestPods:     20,
+			ProjectObjects:  10000,
 			GatewayRequests: 2000, GatewayTenants: 1000, GatewayWindow: 5 * time.Second,
 		},
 	}
@@ -106,6 +109,7 @@ func smoke() map[string]string {
 		"runs": "1", "nodes": "2", "throughput": "8/2", "tenants": "4", "light-pods": "8", "greedy-pods": "10", "regular-pods": "2",
 		"weighted-pods": "8", "hung-pods": "4", "sleepy-tenants": "5", "restart-pods": "8", "validation-pods": "2", "idle": "1,2",
 		"idle-window": "1s", "churn-tenants": "1", "churn-rounds": "1", "request-pods": "1",
+		"project-objects":  "200",
 		"gateway-requests": "20", "gateway-tenants": "5", "gateway-window": "1s",
 	}
 }
@@ -141,6 +145,7 @@ func (s *Sizes) addSizeFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&s.ChurnTenants, "churn-tenants", s.ChurnTenants, "churn: number of tenants that are created and deleted together")
 	flags.IntVar(&s.ChurnRounds, "churn-rounds", s.ChurnRounds, "churn: number of rounds")
 	flags.IntVar(&s.RequestPods, "request-pods", s.RequestPods, "requests: number of pods that are measured one by one")
+	flags.IntVar(&s.ProjectObjects, "project-objects", s.ProjectObjects, "projects: number of objects of all projects together")
 	flags.IntVar(&s.GatewayRequests, "gateway-requests", s.GatewayRequests, "gateway: number of requests that are measured one by one")
 	flags.IntVar(&s.GatewayTenants, "gateway-tenants", s.GatewayTenants, "gateway: number of tenants that it has")
 	flags.DurationVar(&s.GatewayWindow, "gateway-window", s.GatewayWindow, "gateway: time for which as many requests as possible are sent")
@@ -174,7 +179,7 @@ func (o *Options) Validate() error {
 		{"runs", o.Runs}, {"nodes", o.Nodes}, {"light-pods", o.LightPods}, {"greedy-pods", o.GreedyPods}, {"regular-pods", o.RegularPods},
 		{"weighted-pods", o.WeightedPods}, {"hung-pods", o.HungPods}, {"sleepy-tenants", o.SleepyTenants}, {"restart-pods", o.RestartPods}, {"churn-tenants", o.ChurnTenants},
 		{"validation-pods", o.ValidationPods},
-		{"churn-rounds", o.ChurnRounds}, {"request-pods", o.RequestPods}, {"gateway-requests", o.GatewayRequests}, {"gateway-tenants", o.GatewayTenants},
+		{"churn-rounds", o.ChurnRounds}, {"request-pods", o.RequestPods}, {"project-objects", o.ProjectObjects}, {"gateway-requests", o.GatewayRequests}, {"gateway-tenants", o.GatewayTenants},
 	} {
 		if number.n < 1 {
 			errs = append(errs, fmt.Errorf("--%s is %d: it must be at least 1", number.flag, number.n))

@@ -303,7 +303,7 @@ var _ = Describe("Labels and annotations that the super cluster obeys", Ordered,
 		kit.Create(ctx, mallory.Client, template)
 		copied := kit.SuperOf(mallory, template)
 		kit.ShouldExist(ctx, super.Client, copied)
-		Expect(copied.Spec.Labels).To(BeEmpty())
+		Expect(copied.Spec.Labels).To(Equal(pairs{names.VCName: mallory.VC.Name, names.VCNamespace: mallory.VC.Namespace}), "its own project")
 		Expect(copied.Spec.Annotations).To(BeEmpty())
 	})
 

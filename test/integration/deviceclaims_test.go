@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
@@ -208,6 +209,8 @@ var _ = Describe("A ResourceClaimTemplate", func() {
 		made := &resourcev1.ResourceClaimList{}
 		Expect(super.Client.List(ctx, made, client.InNamespace(red.Super(ns)), client.MatchingLabels{"app": "web"})).To(Succeed())
 		Expect(made.Items).To(HaveLen(2))
+		Expect(super.Client.List(ctx, made, client.MatchingLabels{names.VCNamespace: red.VC.Namespace, names.VCName: red.VC.Name})).To(Succeed())
+		Expect(made.Items).To(HaveLen(2), "the claims of the project")
 		settle(ctx)
 		own := &resourcev1.ResourceClaimList{}
 		Expect(red.Client.List(ctx, own, client.InNamespace(ns))).To(Succeed())
