@@ -75,7 +75,8 @@ func (i *installer) policy(ctx context.Context) error {
 		}
 	}
 	named := metav1.ObjectMeta{Name: policyName}
-	policy, binding := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: named}, &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: named}
+	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: named}
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: named}
 	return errors.Join(
 		ensure(ctx, i.cluster.GetClient(), policy, func() { policy.Spec = policySpec(i.platform) }),
 		ensure(ctx, i.cluster.GetClient(), binding, func() { binding.Spec = bindingSpec() }),

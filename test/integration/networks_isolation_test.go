@@ -261,7 +261,7 @@ var _ = Describe("Networks that are kept apart", Ordered, func() {
 			Eventually(policiesIn(red, in)).WithContext(ctx).WithTimeout(2 * kit.Soon).Should(ConsistOf(names.IsolationPolicy, names.DefaultPolicy))
 		}
 		useSyncer(account, networked)
-		Eventually(policiesIn(red, ns)).WithContext(ctx).WithTimeout(2 * kit.Soon).Should(ContainElements(with("default")), "where pods are then")
+		Eventually(policiesIn(red, ns)).WithContext(ctx).WithTimeout(2*kit.Soon).Should(ContainElements(with("default")), "where pods are then")
 	})
 })
 

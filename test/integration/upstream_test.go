@@ -32,7 +32,9 @@ func (u upstream) definitions(ctx context.Context, change ...definitionChange) [
 	GinkgoHelper()
 	download := exec.CommandContext(ctx, "go", "mod", "download", "-json", u.module)
 	download.Dir = filepath.Join("..", "..", u.requiredBy)
-	var module struct{ Dir string }
+	var module struct {
+		Dir string `json:"Dir"` //nolint:tagliatelle // as the go command writes it
+	}
 	Expect(json.Unmarshal(must(download.Output()), &module)).To(Succeed())
 	files := must(filepath.Glob(filepath.Join(module.Dir, u.files)))
 	Expect(files).NotTo(BeEmpty())
