@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -32,6 +33,22 @@ const (
 // that of new tenants, and that of older versions.
 func (o *Options) servicePools() []string {
 	return []string{o.ManagerOptions.ServiceCIDRPool, servicecidr.DefaultPool}
+}
+
+// machineNetworks returns the networks that this machine is in, those of nodes
+// and of this machine alone among them: where the super cluster runs.
+func machineNetworks() ([]string, error) {
+	interfaces, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, fmt.Errorf("list the networks of this machine: %w", err)
+	}
+	var networks []string
+	for _, address := range interfaces {
+		if network, err := netip.ParsePrefix(address.String()); err == nil {
+			networks = append(networks, network.Masked().String())
+		}
+	}
+	return networks, nil
 }
 
 // validateServicePool says what is wrong with the Service addresses of tenants.

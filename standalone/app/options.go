@@ -112,7 +112,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	addFlagsOf("vc-manager", o.ManagerOptions.AddFlags, flags, "service-cidr-pool", "service-cidr-prefix")
 	addFlagsOf("vc-gateway", o.GatewayOptions.AddFlags, flags, "default-tenant", "domain", "projects", "super-cluster")
 	addFlagsOf("vc-syncer", o.SyncerOptions.AddFlags, flags,
-		"workers", "slow-workers", "tenant-cap", "timeout", "node-linger", "metrics-bind-address", "enable-quota-validation", "vn-agent-address")
+		"workers", "slow-workers", "tenant-cap", "timeout", "node-linger", "metrics-bind-address", "enable-quota-validation", "vn-agent-address",
+		"networks")
 }
 
 // addFlagsOf adds those flags of a program that mean something in this process.

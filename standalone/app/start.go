@@ -188,6 +188,12 @@ func (s *standalone) startSyncer(ctx context.Context, crew *crew, super *rest.Co
 	if len(options.PodCIDRs) == 0 {
 		options.PodCIDRs = []string{s.podNetwork()}
 	}
+	if options.Networks {
+		var err error
+		if options.InternalCIDRs, err = machineNetworks(); err != nil {
+			return err
+		}
+	}
 	mgr, err := syncer.New(crew.ctx, super, options)
 	if err != nil {
 		return fmt.Errorf("make vc-syncer: %w", err)
