@@ -20,8 +20,8 @@ import (
 const covered = "README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs/adding-a-kind.md docs/admins docs/architecture.md " +
 	"docs/conformance.md docs/decisions docs/kubectl-vc.md docs/network-providers.md docs/plugin-authors.md docs/provisioner-authors.md " +
 	"docs/real-node.md docs/scaling.md docs/security.md docs/troubleshooting.md apis cli cmd config controllers hack/cli hack/krew " +
-	"hack/kinds hack/metrics hack/rbac hack/release hack/words/main.go hack/words/phrases.go hack/words/text.go internal standalone test vnagent " +
-	"syncer plugins"
+	"hack/kinds hack/metrics hack/rbac hack/release hack/words/main.go hack/words/phrases.go hack/words/text.go internal standalone test " +
+	"vnagent syncer plugins"
 
 //go:embed phrases.txt
 var list string
