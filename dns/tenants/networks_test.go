@@ -78,7 +78,7 @@ func TestNetworks(t *testing.T) {
 		"a namespace":          {"default.svc.cluster.local.", dns.TypeA, "", ""},
 		"outside":              {"www.example.com.", dns.TypeA, outside, outside},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(name, func(*testing.T) {
 			for _, network := range []string{"udp", "tcp"} {
 				w.shouldAnswer(query{redPod, "red", network, tt.name, tt.qtype, time.Second}, tt.ofDefault)
 				w.shouldAnswer(query{labPod, "red", network, tt.name, tt.qtype, time.Second}, tt.ofLab)

@@ -37,9 +37,10 @@ type view struct {
 }
 
 // of returns the view of the pods of the tenant that have an address.
-func (v view) of(client netip.Addr) *view {
-	v.network, v.known = v.directory.Network(client, v.key)
-	return &v
+func (v *view) of(client netip.Addr) *view {
+	of := *v
+	of.network, of.known = v.directory.Network(client, v.key)
+	return &of
 }
 
 // has reports whether a Service, in a namespace of the tenant, is in the view. All
