@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -103,8 +103,8 @@ func (v *Vault) write(ctx context.Context, all records) error {
 	if client.IgnoreNotFound(err) == nil {
 		err = all.store(secret)
 	}
-	secret.Labels = with(secret.Labels, map[string]string{names.Networks: "true"})
-	secret.Annotations = with(secret.Annotations, map[string]string{
+	secret.Labels = labels.Merge(secret.Labels, labels.Set{names.Networks: "true"})
+	secret.Annotations = labels.Merge(secret.Annotations, labels.Set{
 		names.VCName: v.Tenant.Name, names.VCNamespace: v.Tenant.Namespace, names.VCUID: string(v.Tenant.UID),
 	})
 	switch {
@@ -118,12 +118,4 @@ func (v *Vault) write(ctx context.Context, all records) error {
 		return fmt.Errorf("write the records of networks: %w", err)
 	}
 	return nil
-}
-
-// with returns a map with more entries.
-func with(all, more map[string]string) map[string]string {
-	out := make(map[string]string, len(all)+len(more))
-	maps.Copy(out, all)
-	maps.Copy(out, more)
-	return out
 }

@@ -129,7 +129,6 @@ func TestWhatATenantOpensIsNotOpenToOthers(t *testing.T) {
 // TestTheDefaultMakesRoom checks that the default policy does not select pods
 // that a policy of the tenant selects.
 func TestTheDefaultMakesRoom(t *testing.T) {
-	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
 	about := func(direction networkingv1.PolicyType, app string) *networkingv1.NetworkPolicy {
 		return &networkingv1.NetworkPolicy{Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: *byLabels("app", app), PolicyTypes: []networkingv1.PolicyType{direction},
@@ -148,23 +147,31 @@ func TestTheDefaultMakesRoom(t *testing.T) {
 		"one about it among others": {[]*networkingv1.NetworkPolicy{about("Ingress", "cart"), about("Ingress", "web")}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := view
-			v.Digest = digest(tt.policies...)
-			pod := &corev1.Pod{ObjectMeta: meta("web")}
-			pod.Labels = map[string]string{"app": "web"}
-			desired, err := k.Desired(v, pod)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, was := range []map[string]string{{}, {"tenancy.x-k8s.io/own-ingress": "true"}} {
-				super := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: was}}
-				k.Merge(super, desired)
-				translate.Merge(super, metav1.ObjectMeta{Labels: desired.Labels})
-				if _, got := super.Labels["tenancy.x-k8s.io/own-ingress"]; got != tt.want {
-					t.Errorf("a copy that had %v is marked: %t, want %t", was, got, tt.want)
-				}
-			}
+			shouldMark(t, view, tt.policies, "tenancy.x-k8s.io/own-ingress", tt.want)
 		})
+	}
+}
+
+// shouldMark fails if the copy of a pod with the label app=web does not have the
+// label of pods that policies select, or has it and should not, whether or not it
+// had it before.
+func shouldMark(t *testing.T, v kinds.View, policies []*networkingv1.NetworkPolicy, label string, want bool) {
+	t.Helper()
+	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())
+	v.Digest = digest(policies...)
+	pod := &corev1.Pod{ObjectMeta: meta("web")}
+	pod.Labels = map[string]string{"app": "web"}
+	desired, err := k.Desired(v, pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, was := range []map[string]string{{}, {label: "true"}} {
+		super := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: was}}
+		k.Merge(super, desired)
+		translate.Merge(super, metav1.ObjectMeta{Labels: desired.Labels})
+		if _, got := super.Labels[label]; got != want {
+			t.Errorf("a copy that had %v is marked: %t, want %t", was, got, want)
+		}
 	}
 }
 

@@ -9,11 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
-	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
 const networkLabelKey = "arktos.futurewei.com/network"
@@ -222,22 +220,7 @@ func TestEgressMakesRoom(t *testing.T) {
 		"one about it, of the copy's labels": {networked(), []*networkingv1.NetworkPolicy{copied(about("web", block("0.0.0.0/0")), "Egress")}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k, v := kindOf[kinds.Down[*corev1.Pod]](t, Pod()), tt.view
-			v.Digest = digest(tt.policies...)
-			pod := &corev1.Pod{ObjectMeta: meta("web")}
-			pod.Labels = map[string]string{"app": "web"}
-			desired, err := k.Desired(v, pod)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, was := range []map[string]string{{}, {"tenancy.x-k8s.io/own-egress": "true"}} {
-				super := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: was}}
-				k.Merge(super, desired)
-				translate.Merge(super, metav1.ObjectMeta{Labels: desired.Labels})
-				if _, got := super.Labels["tenancy.x-k8s.io/own-egress"]; got != tt.want {
-					t.Errorf("a copy that had %v is marked: %t, want %t", was, got, tt.want)
-				}
-			}
+			shouldMark(t, tt.view, tt.policies, "tenancy.x-k8s.io/own-egress", tt.want)
 		})
 	}
 }
