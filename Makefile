@@ -19,7 +19,16 @@ KUBE_LDFLAGS = $(foreach p,k8s.io/component-base/version k8s.io/client-go/pkg/ve
 
 # Static binaries, and one build cache for programs, linters and the tests of standalone. -race turns cgo on by itself.
 export CGO_ENABLED ?= 0
+# Without the paths of this folder, so that another clone on this machine finds what is built and tested in the cache.
+export GOFLAGS += -trimpath -buildvcs=false
 GO_BUILD    := go build -buildvcs=false
+# Without go vet: make lint runs its checks (govet of golangci-lint) for all modules with tests. In go test it also reads every
+# dependency, once with the race detector and once without: several minutes if no build cache has the results.
+GO_TEST     := go test -vet=off
+GINKGO      := go tool ginkgo --vet=off
+# The tests of packages: a test that fails runs once more, alone, unless more than three fail, one panics or races.
+tests        = $(TOOLS)/gotestsum --no-color --format pkgname --format-hide-empty-pkg --rerun-fails=1 --rerun-fails-max-failures=3 \
+	--rerun-fails-abort-on-data-race --rerun-fails-run-root-test --packages '$(1)' -- -vet=off -timeout $(TEST_TIMEOUT)
 # Empty: with the race detector the apiservers in standalone's tests are several times slower. STANDALONE_RACE=1 turns it on.
 STANDALONE_RACE ?=
 TEST_TIMEOUT    ?= 10m
@@ -35,7 +44,7 @@ RACE_PACKAGES = $(shell go list ./... | grep -v -e '^$(MODULE)/test/integration'
 ##@ Try it
 
 .PHONY: demo
-demo: build ## Two tenants run the same Deployment on one super cluster; prints what happened, removes everything
+demo: build ## Three tenants, one without a control plane, run the same Deployment; prints what happened, removes everything
 	$(BIN)/vc-standalone demo
 
 .PHONY: run
@@ -83,6 +92,12 @@ node: node-can-build build ## Build what `vc-standalone up --nodes real` needs: 
 	cd test/node/metrics-server && $(GO_BUILD) -ldflags '-s -w' -o $(BIN)/node/programs/ sigs.k8s.io/metrics-server/cmd/metrics-server
 	cd test/node && go run -buildvcs=false ./cmd/images --programs $(BIN)/node/programs --out $(BIN)/node/images
 
+# What specs of routes run on a node. Traefik takes minutes to build, so it is none of the node's own images.
+.PHONY: traefik
+traefik: ## Build the image of Traefik, a controller of Gateways, for a real node into bin/traefik
+	cd test/node/traefik && $(GO_BUILD) -ldflags '-s -w' -o $(BIN)/traefik/programs/ github.com/traefik/traefik/v3/cmd/traefik
+	cd test/node && go run -buildvcs=false ./cmd/images --traefik --programs $(BIN)/traefik/programs --out $(BIN)/traefik/images
+
 # What the conformance suite runs: Kubernetes' own tests, and the images that they name, of the same module as vc-standalone.
 SUITE := $(BIN)/conformance
 
@@ -92,7 +107,7 @@ conformance-suite: node ## Build Kubernetes' conformance suite and its images in
 	cd test/conformance/sample-apiserver && $(GO_BUILD) -ldflags '-s -w' -o $(SUITE)/programs/ k8s.io/sample-apiserver
 	cp $(BIN)/etcd $(SUITE)/programs/
 	cp $(BIN)/node/programs/agnhost $(SUITE)/programs/
-	cd standalone && go test -c -ldflags '-s -w $(KUBE_LDFLAGS)' -o $(SUITE)/e2e.test k8s.io/kubernetes/test/e2e
+	cd standalone && $(GO_TEST) -c -ldflags '-s -w $(KUBE_LDFLAGS)' -o $(SUITE)/e2e.test k8s.io/kubernetes/test/e2e
 	$(GO_BUILD) -o $(SUITE)/ github.com/onsi/ginkgo/v2/ginkgo
 	cd test/node && go run -buildvcs=false ./cmd/images --programs $(SUITE)/programs --out $(SUITE)/images \
 		--conformance $$(cd ../../standalone && go list -m -f '{{.Dir}}' k8s.io/kubernetes)
@@ -114,7 +129,7 @@ generate: $(TOOLS)/controller-gen ## Generate what lists kinds, deepcopy functio
 	go run ./hack/metrics docs/metrics.md
 	go run ./hack/cli docs/kubectl-vc.md
 	go run ./hack/chart .
-	ATTACKS_DOCUMENT=$(CURDIR)/docs/security.md go tool ginkgo --dry-run --succinct ./test/escapes >/dev/null
+	ATTACKS_DOCUMENT=$(CURDIR)/docs/security.md $(GINKGO) --dry-run --succinct ./test/escapes >/dev/null
 
 .PHONY: fmt
 fmt: $(TOOLS)/golangci-lint ## Format the code
@@ -153,20 +168,35 @@ release: ## Write a release into dist/: make release VERSION=v0.1.0
 
 ##@ Check
 
+# Where steps write their output, suites their reports, and the race detector what it finds.
+REPORTS := $(BIN)/reports
+GATE    := go run ./hack/gate --reports $(REPORTS) --commit $$(git rev-parse HEAD)
+
 .PHONY: test
-test: test-unit test-standalone test-dns test-capi test-plugins test-chart test-release test-integration test-escapes ## Run all tests
+test: ## Run what every change has to pass: checks, tests on real apiservers, and a few pods on a real node; within the hour
+	$(GATE)
+
+.PHONY: full
+full: ## Run that with the race detector, and what is slow: test-long, all of e2e, smoke of conformance and benchmarks; hours
+	RACE=1 $(GATE) --full --budget 0
+
+# What the tests use besides the programs.
+.PHONY: programs
+programs: build operators $(TOOLS)/helm $(TOOLS)/kubectl $(TOOLS)/gotestsum
 
 .PHONY: test-unit
-test-unit: ## Run the root module's tests with the race detector
-	CGO_ENABLED=1 go test -race -timeout $(TEST_TIMEOUT) $(RACE_PACKAGES)
+test-unit: $(TOOLS)/gotestsum ## Run the root module's tests with the race detector
+	CGO_ENABLED=1 KUBE_CACHE_MUTATION_DETECTOR=true $(call tests,$(RACE_PACKAGES)) -race
 
+# The packages that take longest are tested first.
 .PHONY: test-standalone
-test-standalone: ## Run the tests of the control planes in one process
-	cd standalone && $(if $(STANDALONE_RACE),CGO_ENABLED=1) go test $(if $(STANDALONE_RACE),-race) -timeout $(TEST_TIMEOUT) ./...
+test-standalone: $(TOOLS)/gotestsum ## Run the tests of the control planes in one process
+	cd standalone && KUBE_CACHE_MUTATION_DETECTOR=true $(if $(STANDALONE_RACE),CGO_ENABLED=1) \
+		$(call tests,./hosted ./hosted/chain ./...) $(if $(STANDALONE_RACE),-race)
 
 .PHONY: test-dns
-test-dns: ## Run the tests of the DNS that tenants share, with the race detector
-	cd dns && CGO_ENABLED=1 go test -race -timeout $(TEST_TIMEOUT) ./...
+test-dns: $(TOOLS)/gotestsum ## Run the tests of the DNS that tenants share, with the race detector
+	cd dns && CGO_ENABLED=1 $(call tests,./...) -race
 
 # Operators of other projects, for tests. Those of Cluster API are of the module of its provider, and take minutes to build.
 .PHONY: operators
@@ -175,52 +205,68 @@ operators:
 	cd test/operators && $(GO_BUILD) -o $(BIN)/trust-manager github.com/cert-manager/trust-manager/cmd/trust-manager
 
 .PHONY: test-capi
-test-capi: build operators ## Run the Cluster API provider with Cluster API's own controllers, on real apiservers
+test-capi: build operators $(TOOLS)/gotestsum ## Run the Cluster API provider with Cluster API's own controllers, on real apiservers
 	cd capi && $(GO_BUILD) -o $(BIN)/clusterctl sigs.k8s.io/cluster-api/cmd/clusterctl
-	cd capi && VC_STANDALONE=$(BIN)/vc-standalone CAPI_CORE=$(BIN)/capi-core CLUSTERCTL=$(BIN)/clusterctl go test -timeout $(TEST_TIMEOUT) ./...
+	cd capi && VC_STANDALONE=$(BIN)/vc-standalone CAPI_CORE=$(BIN)/capi-core CLUSTERCTL=$(BIN)/clusterctl $(call tests,./...)
 
 .PHONY: capi-components
 capi-components: ## Write what clusterctl installs into bin/capi: components of both providers, metadata, templates
 	cd capi && for p in infrastructure control-plane; do dir=$(BIN)/capi/$$p-nested/$(VERSION); mkdir -p $$dir; \
 		go tool kustomize build config/$$p >$$dir/$$p-components.yaml; cp config/metadata.yaml config/samples/*.yaml $$dir; done
 
+# grep reads all that it is given: with -q, it may end before, and the writer fails.
 .PHONY: test-plugins
-test-plugins: build ## Build, test and start the examples of a syncer with a validator and of a vc-manager with a provisioner of its own, a module each
-	cd test/plugins/example && go test -timeout $(TEST_TIMEOUT) ./... && $(GO_BUILD) -o $(BIN)/example-syncer .
-	$(BIN)/example-syncer --help | grep -q enable-quota-validation
-	cd test/plugins/provisioner && VC_STANDALONE=$(BIN)/vc-standalone go test -timeout $(TEST_TIMEOUT) ./... && $(GO_BUILD) -o $(BIN)/example-manager .
-	$(BIN)/example-manager --help | grep -q Adopted
+test-plugins: build $(TOOLS)/gotestsum ## Build, test and start the examples of a syncer with a validator, of one with a provider of networks, and of a vc-manager with a provisioner of its own, a module each
+	cd test/plugins/example && $(call tests,./...) && $(GO_BUILD) -o $(BIN)/example-syncer .
+	$(BIN)/example-syncer --help | grep enable-quota-validation >/dev/null
+	cd test/plugins/provisioner && VC_STANDALONE=$(BIN)/vc-standalone $(call tests,./...) && $(GO_BUILD) -o $(BIN)/example-manager .
+	$(BIN)/example-manager --help | grep Adopted >/dev/null
+	cd test/plugins/vpc && VC_STANDALONE=$(BIN)/vc-standalone $(call tests,./...) && $(GO_BUILD) -o $(BIN)/example-vpc-syncer .
+	$(BIN)/example-vpc-syncer --help | grep networks >/dev/null
 
 .PHONY: test-chart
-test-chart: build ## Run the tests of the Helm chart with Helm's packages: what it makes of values, and which it refuses
-	cd test/chart && go test -timeout $(TEST_TIMEOUT) ./...
+test-chart: build $(TOOLS)/gotestsum ## Run the tests of the Helm chart with Helm's packages: what it makes of values, and which it refuses
+	cd test/chart && $(call tests,./...)
 
 .PHONY: test-release
-test-release: build ## Test what makes a release, with images of the programs in bin/
-	cd hack/release && PROGRAMS=$(BIN) go test -timeout $(TEST_TIMEOUT) ./...
+test-release: build $(TOOLS)/gotestsum ## Test what makes a release, with images of the programs in bin/
+	cd hack/release && PROGRAMS=$(BIN) $(call tests,./...)
 
-# The tests run the syncer in their own process. The mutation detector ends it if it changes an object of a cache.
-INTEGRATION = CGO_ENABLED=1 VC_STANDALONE=$(BIN)/vc-standalone VC_SYNCER=$(BIN)/vc-syncer VC_DNS=$(BIN)/vc-dns VC_MANAGER=$(BIN)/vc-manager VC_HELM=$(TOOLS)/helm VC_KUBECTL=$(TOOLS)/kubectl VC_ETCD=$(BIN)/etcd VC_HOST=$(BIN)/vc-host VC_CAPI_CORE=$(BIN)/capi-core VC_TRUST_MANAGER=$(BIN)/trust-manager KUBE_CACHE_MUTATION_DETECTOR=true \
-	go tool ginkgo --race --no-color --timeout 60m
+# What both suites on real apiservers need. There is more memory than CPU, so that garbage is collected less often.
+PROGRAMS = VC_STANDALONE=$(BIN)/vc-standalone VC_SYNCER=$(BIN)/vc-syncer VC_DNS=$(BIN)/vc-dns VC_MANAGER=$(BIN)/vc-manager VC_HELM=$(TOOLS)/helm VC_KUBECTL=$(TOOLS)/kubectl VC_ETCD=$(BIN)/etcd VC_HOST=$(BIN)/vc-host VC_CAPI_CORE=$(BIN)/capi-core VC_TRUST_MANAGER=$(BIN)/trust-manager GOGC=200
 
-# Most specs wait most of the time, so three processes, each with a super cluster of its own, share two cores well.
+# The order of the specs: one for each tree. SEED=7 makes the one of another run.
+SEED ?= $(shell printf %d 0x$$(git rev-parse 'HEAD^{tree}' | cut -c1-7))
+# Not empty: with the race detector, which finds what no assertion can, and takes half as much CPU again.
+RACE ?=
+# A suite, with the race detector or without, and what failed of it once more.
+specs = $(if $(1),CGO_ENABLED=1 GORACE='log_path=$(REPORTS)/races halt_on_error=1') $(PROGRAMS) go run ./hack/specs --reports $(REPORTS) --seed $(SEED) \
+	$(2) -- --vet=off --no-color --timeout 40m --poll-progress-after 4m --poll-progress-interval 2m $(if $(1),--race)
+
+# The tests run the syncer in their own process. With three processes, each with a super cluster of its own, two cores are busy.
+# Specs with the label long wait for outages, leases and schedules, and each has a shorter one beside it: test-long runs them.
 .PHONY: test-integration
-test-integration: build operators $(TOOLS)/helm $(TOOLS)/kubectl ## Run the tests of the whole path, with vc-standalone and real apiservers
-	$(INTEGRATION) --procs 3 ./test/integration
+test-integration: programs ## Run the tests of the whole path, with vc-standalone and real apiservers
+	$(call specs,$(RACE),./test/integration) --label-filter '!long' --procs 3
 
+# Here the mutation detector ends the process of a syncer that changes an object of a cache. It compares all of them each
+# second, and so does not run together with the race detector: that would take twice the CPU of the suite.
 .PHONY: test-escapes
-test-escapes: build ## Try what a hostile tenant would try, on real apiservers; prints how many attacks were refused
-	$(INTEGRATION) --procs 2 ./test/escapes
+test-escapes: programs ## Try what a hostile tenant would try, on real apiservers; prints how many attacks were refused
+	KUBE_CACHE_MUTATION_DETECTOR=true $(call specs,,./test/escapes) --procs 3
 
 .PHONY: test-long
-test-long: build ## Run at length what is short in the suite: outages, kills, a restart among many objects, races for a last slot, random requests of two tenants; the memory of vc-host; a move that clusterctl gives up; hosted control planes with the race detector
-	AT_LENGTH=1 $(INTEGRATION) --v --focus 'Under faults|A syncer of several tenants|last slot|vc-host with many tenants' ./test/integration
-	cd standalone && AT_LENGTH=1 go test -v -timeout 20m -run TestRivals ./hosted/chain
+test-long: programs ## Run what the suite does not: specs that take minutes; at length what is short there, such as outages, kills, a restart among many objects, races for a last slot; attacks and hosted control planes with the race detector
+	$(call specs,race,./test/integration) --label-filter long --skip 'Under faults' --procs 3
+	$(call specs,race,./test/escapes) --procs 3
+	AT_LENGTH=1 $(call specs,race,./test/integration) --v --focus 'Under faults|A syncer of several tenants|last slot|vc-host with many tenants'
+	AT_LENGTH=1 $(call specs,race,./test/escapes) --v --focus 'Random requests of converted tenants'
+	cd standalone && AT_LENGTH=1 $(GO_TEST) -v -timeout 20m -run TestRivals ./hosted/chain
 	AT_LENGTH=1 $(MAKE) test-capi TEST_TIMEOUT=30m
-	cd standalone && CGO_ENABLED=1 go test -race -timeout 30m ./hosted/chain ./hosted/controllers
+	cd standalone && CGO_ENABLED=1 $(GO_TEST) -race -timeout 30m ./hosted/chain ./hosted/controllers
 
 E2E = CGO_ENABLED=0 VC_STANDALONE=$(BIN)/vc-standalone VC_HELM=$(TOOLS)/helm VC_IMAGES=$(BIN)/installed VC_PREVIOUS=$(BIN)/previous \
-	go tool ginkgo --no-color --keep-going --timeout 60m
+	VC_TRAEFIK_IMAGES=$(BIN)/traefik/images $(GINKGO) --no-color --keep-going --timeout 60m
 
 # The tags are those of the two versions between which the specs of an installation upgrade.
 .PHONY: installed-images
@@ -241,8 +287,9 @@ previous-images: ## Build an earlier version, of git, to upgrade from: make prev
 	mkdir $(BIN)/previous && mv $(BIN)/earlier/charts $(BIN)/previous && rm -rf $(BIN)/earlier
 
 .PHONY: e2e
-e2e: node-can-run node installed-images previous-images ## Run the tests with containers, on a real node of this machine: root on Linux
+e2e: node-can-run node installed-images previous-images traefik ## Run the tests with containers, on a real node of this machine: root on Linux
 	$(E2E) --v ./test/e2e/...
+	cd test/plugins/vpc && VC_STANDALONE=$(BIN)/vc-standalone VC_REAL_NODE=1 $(GO_TEST) -count=1 -timeout $(TEST_TIMEOUT) -run TestPodsOnARealNode .
 
 .PHONY: e2e-smoke
 e2e-smoke: node-can-run node installed-images ## Run the quick ones of them
@@ -270,19 +317,32 @@ conformance-rivals: conformance-suite ## Run its specs of the API in two tenants
 	dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && $(CONFORMANCE) --rivals --procs 2 --focus '$(RIVALS)' --results "$$dir"
 
 .PHONY: bench
-bench: build ## Measure throughput, latency, fairness and costs; a quarter of an hour, results in test/bench/results
+bench: build node-policies ## Measure throughput, latency, fairness and costs; a quarter of an hour, results in test/bench/results
 	$(BIN)/vc-bench $(BENCH_FLAGS)
+
+# A part of the node, whose memory the scenario networks measures.
+.PHONY: node-policies
+node-policies:
+	cd standalone && $(GO_BUILD) -ldflags '-s -w $(KUBE_LDFLAGS)' -o $(BIN)/node/ ./nodes/cmd/node-policies
+
+# The packages with benchmarks in folders: go test would link the tests of all others too, and run none.
+benchmarks = $(addprefix ./,$(sort $(dir $(shell grep -rl '^func Benchmark' --include='*_test.go' $(1)))))
 
 .PHONY: bench-micro
 bench-micro: ## Run the benchmarks of the syncer's hot paths
-	go test -run '^$$' -bench . -benchmem ./syncer/...
+	$(GO_TEST) -run '^$$' -bench . -benchmem $(call benchmarks,syncer)
 
 BENCH_HOSTING = cd standalone && go run -buildvcs=false ./bench/cmd/bench-hosting
 
 .PHONY: bench-gateway
 bench-gateway: build ## Latency, throughput and memory that vc-gateway adds, in front of a real apiserver and of a server that answers at once
 	$(BIN)/vc-bench --scenarios gateway --nodes 2 --runs 3 $(BENCH_FLAGS)
-	go test -run '^$$' -bench . -benchtime 3s ./gateway/front
+	$(GO_TEST) -run '^$$' -bench . -benchtime 3s ./gateway/front
+
+.PHONY: bench-converted
+bench-converted: build ## Requests, creation and memory of converted tenants; the conversion of a pod. With BENCH_FLAGS=--converted-tenants=2000, that many
+	$(BIN)/vc-bench --scenarios converted --nodes 2 --runs 3 $(BENCH_FLAGS)
+	$(GO_TEST) -run '^$$' -bench . -benchtime 2s -count 3 ./gateway/convert/document
 
 .PHONY: bench-hosting
 bench-hosting: ## Measure what hosted control planes cost, as a table in Markdown; half an hour
@@ -290,13 +350,13 @@ bench-hosting: ## Measure what hosted control planes cost, as a table in Markdow
 
 .PHONY: bench-dns
 bench-dns: ## Measure what the shared DNS costs for each tenant, and its answers to a tenant with many networks; half a minute
-	cd dns && go test -count 1 -v -run TestCost ./tenants
-	cd dns && go test -count 5 -run '^$$' -bench BenchmarkNetworks -benchtime 20000x ./tenants
+	cd dns && $(GO_TEST) -count 1 -v -run TestCost ./tenants
+	cd dns && $(GO_TEST) -count 5 -run '^$$' -bench BenchmarkNetworks -benchtime 20000x ./tenants
 
 .PHONY: bench-smoke
-bench-smoke: build ## Run every benchmark in a tiny size, to see that it works
+bench-smoke: build node-policies ## Run every benchmark in a tiny size, to see that it works
 	$(BIN)/vc-bench --smoke $(BENCH_FLAGS)
-	go test -run '^$$' -bench . -benchtime 1x ./syncer/...
+	$(GO_TEST) -run '^$$' -bench . -benchtime 1x $(call benchmarks,syncer gateway/convert)
 	$(BENCH_HOSTING) --smoke
 	$(BENCH_HOSTING) --smoke --isolation Dedicated --figures memory,requests,sleep
 
@@ -333,12 +393,14 @@ lint-code: $(TOOLS)/golangci-lint
 	cd capi && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
 	cd test/plugins/example && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
 	cd test/plugins/provisioner && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
+	cd test/plugins/vpc && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
 	cd test/node && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
 	cd test/chart && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
 	cd hack/release && $(TOOLS)/golangci-lint run --config $(CURDIR)/.golangci.yml ./...
 
 # The tools are pinned by the module in hack/tools; nothing is installed outside of bin/tools.
 $(TOOLS)/controller-gen: TOOL = sigs.k8s.io/controller-tools/cmd/controller-gen
+$(TOOLS)/gotestsum: TOOL = gotest.tools/gotestsum
 $(TOOLS)/golangci-lint: TOOL = github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 $(TOOLS)/%: hack/tools/go.mod hack/tools/go.sum
 	cd hack/tools && go build -o $@ $(TOOL)

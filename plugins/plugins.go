@@ -26,16 +26,23 @@
 // event and, for a pod, a condition that give the reason. It is retried by the
 // patrol, and as soon as a validator calls [Environment.Retry].
 //
+// Objects of converted tenants are in the super cluster from the beginning: there
+// an admission webhook of the syncer calls the validators, and the tenant's client
+// gets their rejection as the response to its request. Step 2 is then the super
+// cluster's, after step 4, and accountants get [ErrAwaited] as its result.
+//
 // A validator that panics, returns an error other than a [RejectionError], or
 // does not answer in time has not allowed the write: by default the object is
 // not written and is retried with backoff. Other tenants are not affected.
 package plugins
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -62,7 +69,7 @@ type Registration struct {
 type Environment struct {
 	// Cache holds all VirtualClusters, the super cluster's classes (priority,
 	// runtime, storage and similar classes), and of other kinds the objects of
-	// the super cluster that belong to tenants. Its objects are shared and must
+	// the super cluster that belong to tenants ([TenantOf]). Its objects are shared and must
 	// not be changed. Handlers of its informers must return at once, because
 	// they delay all other handlers of the kind.
 	//
@@ -118,7 +125,7 @@ type Request struct {
 	// Kind is the kind of the object.
 	Kind schema.GroupVersionKind
 	// Object is the copy to be written to the super cluster, with its names
-	// there.
+	// there. That of a converted tenant has its UID, also on creation.
 	Object client.Object
 	// Was is the current copy; nil on creation.
 	Was client.Object
@@ -162,5 +169,12 @@ type Accountant interface {
 }
 
 // TenantOf returns the key of the tenant that owns an object of the super
-// cluster; empty if no tenant does.
-func TenantOf(super client.Object) string { return super.GetAnnotations()[names.Cluster] }
+// cluster; empty if no tenant does. It is an annotation of a copy, and a label of an
+// object of a converted tenant. The platform's own NetworkPolicies in a
+// tenant's namespace are not the tenant's.
+func TenantOf(super client.Object) string {
+	if policy, ok := super.(*networkingv1.NetworkPolicy); ok && names.PlatformPolicy(policy.Name) {
+		return ""
+	}
+	return cmp.Or(super.GetAnnotations()[names.Cluster], super.GetLabels()[names.Converted])
+}

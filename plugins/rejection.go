@@ -27,6 +27,19 @@ func Reject(format string, args ...any) *RejectionError {
 	return &RejectionError{Reason: ReasonQuotaExceeded, Message: fmt.Sprintf(format, args...)}
 }
 
+// ErrAwaited is the result of a write that the super cluster executes itself
+// after the validators' answer, and may yet reject: that of an object of a
+// converted tenant. [Undecided] is true for it. An accountant that has to be
+// exact counts such an object until it is in its cache, or there in a later
+// version than [Request.Was], or until no such write can be under way.
+var ErrAwaited = errors.New("the super cluster executes the write later")
+
+// AsRejection returns the rejection in an error; nil if it has none.
+func AsRejection(err error) *RejectionError {
+	rejection, _ := errors.AsType[*RejectionError](err)
+	return rejection
+}
+
 // Error returns the message.
 func (r *RejectionError) Error() string { return r.Message }
 

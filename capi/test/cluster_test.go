@@ -32,8 +32,8 @@ const (
 	version = "v1.36.3"
 	// tenantTimeout bounds how long a Cluster takes to become available or to
 	// vanish: Cluster API's controllers probe and retry at intervals of seconds.
-	tenantTimeout = 90 * time.Second
-	specTimeout   = 4 * time.Minute
+	tenantTimeout = 3 * time.Minute
+	specTimeout   = 6 * time.Minute
 )
 
 // longer is the environment variable for specs that take minutes.

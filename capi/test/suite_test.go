@@ -40,7 +40,7 @@ import (
 
 const (
 	// startTimeout bounds the start of all parts.
-	startTimeout = 3 * time.Minute
+	startTimeout = 5 * time.Minute
 	// coreBinary and clusterctlBinary are the environment variables with the paths
 	// of Cluster API's own manager and command.
 	coreBinary       = "CAPI_CORE"

@@ -34,9 +34,10 @@ const reachTimeout = 15 * time.Second
 // permanent. A kubeconfig that would run programs or read files is rejected.
 type Reader func(context.Context, client.Reader, *tenancyv1alpha1.VirtualCluster) (*rest.Config, error)
 
-// Admin returns the configuration for the address of the control plane.
+// Admin returns the configuration for the address of the control plane, or of the
+// gateway for a tenant without one.
 func Admin(ctx context.Context, super client.Reader, vc *tenancyv1alpha1.VirtualCluster) (*rest.Config, error) {
-	return admin(ctx, super, vc, func(secret map[string][]byte) []byte { return secret[names.AdminKubeconfigKey] })
+	return admin(ctx, super, vc, kubeconfig.ForAdmin)
 }
 
 // ForUsers returns the one that the users of the tenant get by default.
@@ -51,7 +52,7 @@ func Internal(ctx context.Context, super client.Reader, vc *tenancyv1alpha1.Virt
 		if internal := secret[names.InternalKubeconfigKey]; len(internal) > 0 {
 			return internal
 		}
-		return secret[names.AdminKubeconfigKey]
+		return kubeconfig.ForAdmin(secret)
 	})
 }
 

@@ -39,8 +39,9 @@ type createOptions struct {
 
 // specFlags are the fields of the spec that have a flag.
 type specFlags struct {
-	provisioner, kubernetesVersion, serviceCIDR, isolation, secret string
-	weight, sleepAfter                                             int32
+	provisioner, kubernetesVersion, isolation, secret string
+	serviceCIDR, secondaryServiceCIDR                 string
+	weight, sleepAfter                                int32
 }
 
 func newCreate(p *platform) *cobra.Command {
@@ -75,10 +76,13 @@ func (f *specFlags) addFlags(c *cobra.Command) {
 	flags.StringVar(&f.secret, "kubeconfig-secret", "", "With provisioner External: the Secret with the kubeconfig of the control plane")
 	flags.StringVar(&f.kubernetesVersion, "kubernetes-version", "", "The version of the control plane, such as 1.36")
 	flags.StringVar(&f.serviceCIDR, "service-cidr", "", "The range of Service addresses, such as 10.96.0.0/16")
+	flags.StringVar(&f.secondaryServiceCIDR, "secondary-service-cidr", "",
+		"The range of the other IP family, such as fd00:10:96::/112; it cannot be added later")
 	flags.StringVar(&f.isolation, "isolation", "", "With provisioner Hosted: Dedicated or Shared")
 	flags.Int32Var(&f.sleepAfter, "sleep-after", 0, "With provisioner Hosted: the seconds without use after which the control plane sleeps")
 	flags.Int32Var(&f.weight, "weight", 0, "The share of the syncer's work while several tenants have work, 1 to 1000")
-	complete(c, "provisioner", string(tenancyv1alpha1.ProvisionerHosted), string(tenancyv1alpha1.ProvisionerExternal))
+	complete(c, "provisioner", string(tenancyv1alpha1.ProvisionerHosted), string(tenancyv1alpha1.ProvisionerExternal),
+		string(tenancyv1alpha1.ProvisionerConverted))
 	complete(c, "isolation", string(tenancyv1alpha1.IsolationDedicated), string(tenancyv1alpha1.IsolationShared))
 }
 
@@ -162,10 +166,11 @@ func (o *createOptions) virtualCluster(namespace string) *tenancyv1alpha1.Virtua
 // virtualClusterSpec returns the spec that the flags describe.
 func (f *specFlags) virtualClusterSpec() tenancyv1alpha1.VirtualClusterSpec {
 	spec := tenancyv1alpha1.VirtualClusterSpec{
-		Provisioner:       tenancyv1alpha1.ProvisionerType(f.provisioner),
-		KubernetesVersion: f.kubernetesVersion,
-		ServiceCIDR:       f.serviceCIDR,
-		Weight:            f.weight,
+		Provisioner:          tenancyv1alpha1.ProvisionerType(f.provisioner),
+		KubernetesVersion:    f.kubernetesVersion,
+		ServiceCIDR:          f.serviceCIDR,
+		SecondaryServiceCIDR: f.secondaryServiceCIDR,
+		Weight:               f.weight,
 	}
 	if f.secret != "" {
 		spec.External = &tenancyv1alpha1.ExternalControlPlane{KubeconfigSecretName: f.secret}

@@ -43,7 +43,11 @@ func TestProbe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			out := &bytes.Buffer{}
 			streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: out, ErrOut: out}
-			got := Main(t.Context(), streams, []string{"probe", "connect", tt.address, "--expect", tt.expect, "--within", "2500ms"})
+			within := "2500ms"
+			if tt.want == exit.Done {
+				within = "1m"
+			}
+			got := Main(t.Context(), streams, []string{"probe", "connect", tt.address, "--expect", tt.expect, "--within", within})
 			if got != tt.want {
 				t.Errorf("exit code %d, want %d: %s", got, tt.want, out)
 			}

@@ -257,8 +257,53 @@ func TestWebhookVerdict(t *testing.T) {
 				Name: "w", ClientConfig: admissionregistrationv1.WebhookClientConfig{Service: service, CABundle: tt.bundle},
 			}}}
 			secret := map[string][]byte{corev1.TLSCertKey: tt.certificate, corev1.TLSPrivateKeyKey: tt.key}
-			is(t, webhookVerdict(c, secret, tt.at), tt.want, tt.part)
+			is(t, managerWebhook.verdict(c, secret, tt.at), tt.want, tt.part)
 		})
+	}
+}
+
+func TestAdmissionVerdict(t *testing.T) {
+	const host = "gw.example.com"
+	now := time.Now()
+	good, foreign := issue(t, host, time.Hour, now), issue(t, host, time.Hour, now)
+	running := &replicas{wanted: 2, available: 1}
+	config := func(at string, ca []byte) admissionregistrationv1.WebhookClientConfig {
+		return admissionregistrationv1.WebhookClientConfig{URL: &at, CABundle: ca}
+	}
+	// registered returns what the gateway registers, with a client configuration.
+	registered := func(config admissionregistrationv1.WebhookClientConfig, gateway *replicas, certificate []byte) admission {
+		return admission{
+			mutating: &admissionregistrationv1.MutatingWebhookConfiguration{
+				Webhooks: []admissionregistrationv1.MutatingWebhook{{ClientConfig: config}},
+			},
+			validating: &admissionregistrationv1.ValidatingWebhookConfiguration{
+				Webhooks: []admissionregistrationv1.ValidatingWebhook{{ClientConfig: config}},
+			},
+			gateway: gateway, certificate: certificate,
+		}
+	}
+	at := config("https://"+host+":6443/admission", good.authority.CertPEM)
+	half, other := registered(at, running, good.pair.CertPEM), registered(at, running, good.pair.CertPEM)
+	half.validating, other.mutating = nil, nil
+	for title, tt := range map[string]struct {
+		have admission
+		want Verdict
+		part string
+	}{
+		"none":                       {admission{gateway: running}, Skipped, "no converted tenant"},
+		"as it should be":            {registered(at, running, good.pair.CertPEM), OK, "answers"},
+		"a certificate of others":    {registered(at, running, nil), OK, "answers"},
+		"the system's authorities":   {registered(config("https://"+host, nil), running, good.pair.CertPEM), OK, "answers"},
+		"no validating one":          {half, Failed, "does not exist: webhooks and policies"},
+		"no mutating one":            {other, Failed, "does not exist: webhooks and policies"},
+		"no gateway":                 {registered(at, nil, nil), Failed, "it does not exist"},
+		"no gateway that is running": {registered(at, &replicas{wanted: 2}, good.pair.CertPEM), Failed, "no vc-gateway is available"},
+		"another authority":          {registered(config("https://"+host, foreign.authority.CertPEM), running, good.pair.CertPEM), Failed, "unknown authority"},
+		"a bundle without authority": {registered(config("https://"+host, []byte("x")), running, good.pair.CertPEM), Failed, "no authority"},
+		"another name":               {registered(config("https://other.example.com", good.authority.CertPEM), running, good.pair.CertPEM), Failed, "not other.example.com"},
+		"a Service instead of a URL": {registered(admissionregistrationv1.WebhookClientConfig{}, running, nil), Failed, "has no URL"},
+	} {
+		t.Run(title, func(t *testing.T) { is(t, tt.have.verdict(now), tt.want, tt.part) })
 	}
 }
 

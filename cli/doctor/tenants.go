@@ -66,7 +66,7 @@ func certificatesVerdict(secrets []corev1.Secret, now time.Time) Result {
 	var wrong []string
 	verdict := OK
 	for i := range secrets {
-		config, err := kubeconfig.RESTConfig(secrets[i].Data[names.AdminKubeconfigKey])
+		config, err := kubeconfig.RESTConfig(kubeconfig.ForAdmin(secrets[i].Data))
 		if err != nil || len(config.CertData) == 0 {
 			continue // of a tenant's External control plane; its conditions report what is wrong
 		}

@@ -10,43 +10,50 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	webhookconfig "github.com/virtualcluster/virtualcluster/config/webhook"
+	"github.com/virtualcluster/virtualcluster/cli/installation"
 )
 
-// webhookSecret is the Secret with the serving certificate of the webhook, from
-// vc-manager or from cert-manager.
-const webhookSecret = "vc-manager-webhook"
+// webhook is a webhook of the installation.
+type webhook struct {
+	// configuration is the name of its ValidatingWebhookConfiguration.
+	configuration string
+	// component serves it, and secret has its certificate.
+	component, secret string
+}
 
-// webhook checks whether the apiserver accepts the certificate of the webhook.
-func webhook(ctx context.Context, s *Super) Result {
-	want, err := webhookconfig.Configuration()
-	if err != nil {
-		return unread(err)
-	}
+// The webhooks, whose certificates are made by their components; that of vc-manager
+// may be from cert-manager.
+var (
+	managerWebhook = webhook{"vc-manager", installation.Manager, "vc-manager-webhook"}
+	limitsWebhook  = webhook{"vc-syncer", installation.Syncer, "vc-syncer-webhook"}
+)
+
+// check checks whether the apiserver accepts the certificate of the webhook.
+func (w webhook) check(ctx context.Context, s *Super) Result {
 	have := &admissionregistrationv1.ValidatingWebhookConfiguration{}
-	err = s.Client.Get(ctx, client.ObjectKeyFromObject(want), have)
+	err := s.Client.Get(ctx, client.ObjectKey{Name: w.configuration}, have)
 	if apierrors.IsNotFound(err) {
 		return skipped("not a part of this installation")
 	}
 	if err != nil {
-		return unread(fmt.Errorf("get ValidatingWebhookConfiguration %s: %w", want.Name, err))
+		return unread(fmt.Errorf("get ValidatingWebhookConfiguration %s: %w", w.configuration, err))
 	}
 	secret := &corev1.Secret{}
-	key := client.ObjectKey{Namespace: s.Installation, Name: webhookSecret}
+	key := client.ObjectKey{Namespace: s.Installation, Name: w.secret}
 	if err := s.Client.Get(ctx, key, secret); client.IgnoreNotFound(err) != nil {
 		return unread(fmt.Errorf("get Secret %s: %w", key, err))
 	}
-	return webhookVerdict(have, secret.Data, time.Now())
+	return w.verdict(have, secret.Data, time.Now())
 }
 
-// webhookVerdict judges by the configuration and the content of the Secret with
-// the certificate.
-func webhookVerdict(c *admissionregistrationv1.ValidatingWebhookConfiguration, secret map[string][]byte, now time.Time) Result {
-	const next = "Delete the Secret " + webhookSecret + ", and vc-manager makes another certificate; " +
+// verdict judges by the configuration and the content of the Secret with the
+// certificate.
+func (w webhook) verdict(c *admissionregistrationv1.ValidatingWebhookConfiguration, secret map[string][]byte, now time.Time) Result {
+	next := "Delete the Secret " + w.secret + ", and " + w.component + " makes another certificate; " +
 		"one of cert-manager: see the status of the Certificate of the same name"
 	certificate := secret[corev1.TLSCertKey]
 	if len(certificate) == 0 {
-		return failed("See the log of vc-manager, which makes it", "Secret %s has no certificate", webhookSecret)
+		return failed("See the log of "+w.component+", which makes it", "Secret %s has no certificate", w.secret)
 	}
 	if r, wrong := expiry("the certificate", certificate, now); wrong {
 		r.Next = next
@@ -56,14 +63,14 @@ func webhookVerdict(c *admissionregistrationv1.ValidatingWebhookConfiguration, s
 		return failed(next, "%v", err)
 	}
 	for i := range c.Webhooks {
-		w := &c.Webhooks[i]
-		service := w.ClientConfig.Service
+		each := &c.Webhooks[i]
+		service := each.ClientConfig.Service
 		if service == nil {
 			continue
 		}
 		name := service.Name + "." + service.Namespace + ".svc"
-		if err := signatureProblem(certificate, w.ClientConfig.CABundle, name, now); err != nil {
-			return failed(next, "webhook %s: %v", w.Name, err)
+		if err := signatureProblem(certificate, each.ClientConfig.CABundle, name, now); err != nil {
+			return failed(next, "webhook %s: %v", each.Name, err)
 		}
 	}
 	return ok("the apiserver accepts its certificate")

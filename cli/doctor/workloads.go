@@ -37,6 +37,8 @@ func workloads() []workload {
 type replicas struct {
 	wanted, available int32
 	images            []string
+	// args are those of the first container.
+	args []string
 }
 
 // check checks whether the pods of the workload are available.
@@ -68,13 +70,21 @@ func (w workload) read(ctx context.Context, s *Super) (*replicas, error) {
 		if err := s.Client.Get(ctx, key, set); err != nil {
 			return nil, fmt.Errorf("get StatefulSet %s: %w", key, err)
 		}
-		return &replicas{ptr.Deref(set.Spec.Replicas, 1), set.Status.AvailableReplicas, images(&set.Spec.Template)}, nil
+		return replicasOf(set.Spec.Replicas, set.Status.AvailableReplicas, &set.Spec.Template), nil
 	}
 	deployment := &appsv1.Deployment{}
 	if err := s.Client.Get(ctx, key, deployment); err != nil {
 		return nil, fmt.Errorf("get Deployment %s: %w", key, err)
 	}
-	return &replicas{ptr.Deref(deployment.Spec.Replicas, 1), deployment.Status.AvailableReplicas, images(&deployment.Spec.Template)}, nil
+	return replicasOf(deployment.Spec.Replicas, deployment.Status.AvailableReplicas, &deployment.Spec.Template), nil
+}
+
+func replicasOf(wanted *int32, available int32, template *corev1.PodTemplateSpec) *replicas {
+	r := &replicas{wanted: ptr.Deref(wanted, 1), available: available, images: images(template)}
+	if containers := template.Spec.Containers; len(containers) > 0 {
+		r.args = containers[0].Args
+	}
+	return r
 }
 
 // replicasVerdict judges by the replicas that are available, and by what is wrong

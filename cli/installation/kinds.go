@@ -1,6 +1,7 @@
 package installation
 
 import (
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -55,9 +56,14 @@ func Kinds() []Kind {
 }
 
 // OptionalKinds returns the kinds of which the chart has objects on request, those
-// of other projects included.
+// of other projects included, and those that vc-gateway makes.
 func OptionalKinds() []Kind {
 	return []Kind{
+		// The registration of the webhooks for converted tenants, of which there are none any more.
+		{admissionregistrationv1.SchemeGroupVersion.WithKind("MutatingWebhookConfiguration"), "mutatingwebhookconfigurations"},
+		// Kubernetes serves them from 1.36 on.
+		{admissionregistrationv1.SchemeGroupVersion.WithKind("MutatingAdmissionPolicyBinding"), "mutatingadmissionpolicybindings"},
+		{admissionregistrationv1.SchemeGroupVersion.WithKind("MutatingAdmissionPolicy"), "mutatingadmissionpolicies"},
 		{schema.GroupVersionKind{Group: networkingv1.GroupName, Version: "v1", Kind: "Ingress"}, "ingresses"},
 		// In each version that the values allow, since a cluster may serve one of them only.
 		{schema.GroupVersionKind{Group: gatewayGroup, Version: "v1", Kind: tlsRoute}, tlsRoutes},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/cli/exit"
 	"github.com/virtualcluster/virtualcluster/cli/installation"
+	"github.com/virtualcluster/virtualcluster/config/converted"
 	"github.com/virtualcluster/virtualcluster/config/crd"
 )
 
@@ -77,14 +78,14 @@ func (r *Removal) objects(ctx context.Context) error {
 // definitions deletes the CustomResourceDefinitions, and with them what is left
 // of their objects.
 func (r *Removal) definitions(ctx context.Context) error {
-	all, err := crd.All()
+	all, err := definitionNames()
 	if err != nil {
 		return err
 	}
 	kind := schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: definitionKind}
 	var found []*unstructured.Unstructured
-	for _, c := range all {
-		named, err := r.list(ctx, kind, byName(c.Name))
+	for _, name := range all {
+		named, err := r.list(ctx, kind, byName(name))
 		if err != nil {
 			return err
 		}
@@ -97,6 +98,29 @@ func (r *Removal) definitions(ctx context.Context) error {
 		}
 	}
 	return r.delete(ctx, found)
+}
+
+// definitionNames returns the names of the CustomResourceDefinitions of this
+// version, those for converted tenants included.
+func definitionNames() ([]string, error) {
+	all, err := crd.All()
+	if err != nil {
+		return nil, err
+	}
+	objects, err := converted.Read()
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, each := range all {
+		found = append(found, each.Name)
+	}
+	for _, object := range objects {
+		if object.GetKind() == definitionKind {
+			found = append(found, object.GetName())
+		}
+	}
+	return found, nil
 }
 
 // leftovers deletes what the components have made in the namespaces of the

@@ -46,9 +46,13 @@ const (
 	made
 )
 
-// secrets are those that vc-manager makes.
+// limits is the webhook of vc-syncer: its Secret, and the Lease of the replica that
+// answers.
+const limits = "vc-syncer-webhook"
+
+// secrets are those that vc-manager, vc-syncer and vc-gateway make.
 func secrets() []string {
-	return []string{"vc-manager-webhook", "vc-store-authority", "vc-store-members", "vc-store-client"}
+	return []string{"vc-manager-webhook", limits, "vc-gateway-tls", "vc-store-authority", "vc-store-members", "vc-store-client"}
 }
 
 // classify says what an object in a namespace of an installation is, which Helm
@@ -94,7 +98,7 @@ func of(is bool, what residue) residue {
 // replica, which has a namespace of its own.
 func isLease(object *unstructured.Unstructured, namespace string) bool {
 	if object.GetNamespace() == namespace {
-		return slices.Contains(installation.Deployments(), object.GetName())
+		return slices.Contains(append(installation.Deployments(), limits), object.GetName())
 	}
 	_, replica := object.GetLabels()[names.Domain+"/replica-of"]
 	return replica

@@ -2,6 +2,7 @@ package removal
 
 import (
 	"maps"
+	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,6 +40,7 @@ func TestIsOurs(t *testing.T) {
 		"of another release":             {named("ClusterRole", "", "vc-manager", helm, release("other")), false},
 		"by kustomize":                   {named("Deployment", "vc-system", "vc-manager", part, nil), true},
 		"of helm template":               {named("Deployment", "vc-system", "vc-manager", helm, nil), true},
+		"of the gateway":                 {named("MutatingWebhookConfiguration", "", "converted-admission.tenancy.x-k8s.io", part, nil), true},
 		"in another namespace":           {named("Deployment", "team", "vc-manager", part, nil), false},
 		"of another tool":                {named("ClusterRole", "", "vc-x", with(map[string]string{"app.kubernetes.io/managed-by": "terraform"}), nil), false},
 		"without labels":                 {named("ClusterRole", "", "vc-manager", nil, nil), false},
@@ -75,6 +77,9 @@ func TestClassify(t *testing.T) {
 		"the default account":   {named("ServiceAccount", ns, "default", nil, nil), derived},
 		"an account":            {named("ServiceAccount", ns, "vc-managers", nil, nil), foreign},
 		"of the webhook":        {named("Secret", ns, "vc-manager-webhook", nil, nil), made},
+		"of the limits":         {named("Secret", ns, "vc-syncer-webhook", nil, nil), made},
+		"of the gateway":        {named("Secret", ns, "vc-gateway-tls", nil, nil), made},
+		"the limits' Lease":     {named("Lease", ns, "vc-syncer-webhook", nil, nil), made},
 		"a Secret":              {named("Secret", ns, "vc-manager-webhook-backup", nil, nil), foreign},
 		"the release":           {helm("virtualcluster", "helm.sh/release.v1"), made},
 		"another release":       {helm("other", "helm.sh/release.v1"), foreign},
@@ -91,5 +96,20 @@ func TestClassify(t *testing.T) {
 				t.Errorf("got %d, want %d", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestDefinitionNames: the definitions for converted tenants are deleted, too.
+func TestDefinitionNames(t *testing.T) {
+	all, err := definitionNames()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{
+		"virtualclusters.tenancy.x-k8s.io", "roles.shelved.tenancy.x-k8s.io", "validatingwebhookconfigurations.shelved.tenancy.x-k8s.io",
+	} {
+		if !slices.Contains(all, name) {
+			t.Errorf("%s is not among %v", name, all)
+		}
 	}
 }

@@ -147,6 +147,13 @@ func TestCreate(t *testing.T) {
 		"NoCIDR":            {"red", `{serviceCidr: 10.96.0.0}`, "CIDR notation"},
 		"TwoCIDRs":          {"red", `{serviceCidr: "10.96.0.0/16,fd00::/112"}`, "CIDR notation"},
 		"EmptyCIDR":         {"red", `{serviceCidr: ""}`, "CIDR notation"},
+		"BothFamilies":      {"red", `{serviceCidr: 10.96.0.0/16, secondaryServiceCidr: "fd00:10::/112"}`, ""},
+		"SixFirst":          {"red", `{serviceCidr: "fd00:10::/112", secondaryServiceCidr: 10.96.0.0/16}`, ""},
+		"OneFamilyTwice":    {"red", `{serviceCidr: 10.96.0.0/16, secondaryServiceCidr: 10.97.0.0/16}`, "different IP families"},
+		"SecondAlone":       {"red", `{secondaryServiceCidr: "fd00:10::/112"}`, "secondaryServiceCidr needs serviceCidr"},
+		"SecondTooLarge":    {"red", `{serviceCidr: 10.96.0.0/16, secondaryServiceCidr: "fd00:10::/64"}`, "8 to 1048576 addresses"},
+		"SecondHostBits":    {"red", `{serviceCidr: 10.96.0.0/16, secondaryServiceCidr: "fd00:10::1/112"}`, "no host bits set"},
+		"BadFirst":          {"red", `{serviceCidr: x, secondaryServiceCidr: "fd00:10::/112"}`, "CIDR notation"},
 		"Domain":            {"red", `{clusterDomain: red.example.com}`, ""},
 		"DomainUpperCase":   {"red", `{clusterDomain: Red.example}`, "clusterDomain"},
 		"DomainEndsWithDot": {"red", `{clusterDomain: cluster.local.}`, "clusterDomain"},
@@ -184,10 +191,13 @@ func TestCreate(t *testing.T) {
 
 func TestUpdate(t *testing.T) {
 	cases := map[string]struct{ from, to, want string }{
-		"Nothing":           {full, full, ""},
-		"Weight":            {`{weight: 2}`, `{weight: 3}`, ""},
-		"VersionUp":         {`{kubernetesVersion: "1.35"}`, `{kubernetesVersion: "1.36"}`, ""},
-		"CIDR":              {`{serviceCidr: 10.96.0.0/16}`, `{serviceCidr: 10.97.0.0/16}`, "serviceCidr is immutable"},
+		"Nothing":   {full, full, ""},
+		"Weight":    {`{weight: 2}`, `{weight: 3}`, ""},
+		"VersionUp": {`{kubernetesVersion: "1.35"}`, `{kubernetesVersion: "1.36"}`, ""},
+		"CIDR":      {`{serviceCidr: 10.96.0.0/16}`, `{serviceCidr: 10.97.0.0/16}`, "serviceCidr is immutable"},
+		"SecondCIDR": {
+			`{serviceCidr: 10.96.0.0/16}`, `{serviceCidr: 10.96.0.0/16, secondaryServiceCidr: "fd00:10::/112"}`, "cannot be added or removed",
+		},
 		"CIDRAdded":         {`{}`, `{serviceCidr: 10.97.0.0/16}`, "serviceCidr cannot be added or removed"},
 		"CIDRAddedToNoSpec": {``, `{serviceCidr: 10.97.0.0/16}`, "serviceCidr cannot be added or removed"},
 		"CIDRRemoved":       {`{serviceCidr: 10.96.0.0/16}`, `{}`, "serviceCidr cannot be added or removed"},

@@ -62,7 +62,7 @@ func TestPolicy(t *testing.T) {
 		"HostWithAnAsterisk":      {`{ingressHosts: ["red.*.example.com"]}`, "should match"},
 		"HostInUpperCase":         {`{ingressHosts: ["Red.example.com"]}`, "should match"},
 		"NoHosts":                 {`{ingressHosts: []}`, "should have at least 1 items"},
-		"Switches":                {`{allowProbeHosts: true, allowNodeProfiles: true, allowExternalNames: true}`, ""},
+		"Switches":                {`{allowProbeHosts: true, allowNodeProfiles: true, allowExternalNames: true, allowConversionWebhooks: true}`, ""},
 	}
 	check := newChecker(t, "virtualclusters")
 	for name, tc := range cases {

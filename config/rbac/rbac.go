@@ -3,16 +3,13 @@
 package rbac
 
 import (
-	"bytes"
 	"embed"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 
+	"github.com/virtualcluster/virtualcluster/config/internal/manifest"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
@@ -58,34 +55,5 @@ func For(program string) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the embedded roles: %w", err)
 	}
-	var objects []*unstructured.Unstructured
-	for _, file := range append([]string{"namespaces/namespaces.yaml"}, files...) {
-		found, err := parse(file)
-		if err != nil {
-			return nil, fmt.Errorf("read the embedded file %s: %w", file, err)
-		}
-		objects = append(objects, found...)
-	}
-	return objects, nil
-}
-
-// parse reads all objects of a file.
-func parse(file string) ([]*unstructured.Unstructured, error) {
-	data, err := manifests.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	var objects []*unstructured.Unstructured
-	decoder := yaml.NewYAMLToJSONDecoder(bytes.NewReader(data))
-	for {
-		obj := &unstructured.Unstructured{}
-		switch err := decoder.Decode(obj); {
-		case errors.Is(err, io.EOF):
-			return objects, nil
-		case err != nil:
-			return nil, err
-		case len(obj.Object) > 0:
-			objects = append(objects, obj)
-		}
-	}
+	return manifest.Read(manifests, append([]string{"namespaces/namespaces.yaml"}, files...)...)
 }

@@ -108,13 +108,17 @@ func TestForManager(t *testing.T) {
 		}
 	}
 	want := map[string][]string{
-		"secrets vc-manager-webhook": {"create", "get", "list", "patch", "update", "watch"},
-		"secrets vc-store-authority": {"create", "get", "patch", "update"},
-		"secrets vc-store-client":    {"create", "get", "patch", "update"},
-		"secrets vc-store-members":   {"create", "get", "patch", "update"},
-		"webhooks vc-manager":        {"get", "list", "patch", "watch"},
-		"clusterroles vc-host-keys":  {"bind"},
-		"rolebindings vc-host-keys":  {"create", "get", "patch"},
+		"secrets vc-manager-webhook":                     {"create", "get", "list", "patch", "update", "watch"},
+		"secrets vc-store-authority":                     {"create", "get", "patch", "update"},
+		"secrets vc-store-client":                        {"create", "get", "patch", "update"},
+		"secrets vc-store-members":                       {"create", "get", "patch", "update"},
+		"webhooks vc-manager":                            {"get", "list", "patch", "watch"},
+		"clusterroles vc-host-keys":                      {"bind"},
+		"clusterroles converted-tenant.tenancy.x-k8s.io": {"bind"},
+		"clusterroles converted-root.tenancy.x-k8s.io":   {"bind"},
+		"rolebindings converted-tenant.tenancy.x-k8s.io": {"create", "get", "patch"},
+		"rolebindings converted-root.tenancy.x-k8s.io":   {"create", "get", "patch"},
+		"rolebindings vc-host-keys":                      {"create", "get", "patch"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -119,6 +119,9 @@ func TestPolicy(t *testing.T) {
 	part := func(cidr string) map[string]string {
 		return map[string]string{names.Cluster: "blue", names.VCUID: "uid", names.ServiceCIDR: cidr}
 	}
+	both := map[string]string{
+		names.Cluster: "blue", names.VCUID: "uid", names.ServiceCIDR: "10.104.16.0/20", names.SecondaryServiceCIDR: "fd00:104::1:0/116",
+	}
 	none := map[string]string{names.Cluster: "blue", names.VCUID: "uid"}
 	tests := map[string]struct {
 		now, was    *corev1.Service
@@ -138,6 +141,10 @@ func TestPolicy(t *testing.T) {
 		"of the tenant's IPv6 part":                {addressed("fd00:104::1:7"), nil, part("fd00:104::1:0/112"), true},
 		"of another tenant's part":                 {addressed("10.104.32.10"), nil, part("10.104.16.0/20"), false},
 		"behind one of the tenant's part":          {addressed("10.104.16.7", "fd00:104::7"), nil, part("10.104.16.0/20"), false},
+		"of both parts of the tenant":              {addressed("10.104.16.7", "fd00:104::1:7"), nil, both, true},
+		"of the secondary part alone":              {addressed("fd00:104::1:7"), nil, both, true},
+		"behind one of both parts":                 {addressed("10.104.16.7", "fd00:104::2:7"), nil, both, false},
+		"before one of the secondary part":         {addressed("10.104.32.7", "fd00:104::1:7"), nil, both, false},
 		"outside of the pool, for one with a part": {addressed("10.96.0.7"), nil, part("10.104.16.0/20"), true},
 		"a part that is empty":                     {addressed("10.104.16.7"), nil, part(""), false},
 		"a part that is none":                      {addressed("10.104.16.7"), nil, part("all"), false},

@@ -9,6 +9,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 )
 
 func TestRender(t *testing.T) {
@@ -65,12 +66,21 @@ func TestWanted(t *testing.T) {
 	remote := addon("metrics", 1, nil)
 	remote.Network = true
 	r := Reconciler{
-		Addons:  []Addon{addon("broken", 0, errors.New("no range")), addon("none", 0, nil), remote, addon("dns", 2, nil)},
-		Network: func(vc *tenancyv1alpha1.VirtualCluster) bool { return vc.Status.Provisioner == "Near" },
+		Addons: []Addon{addon("broken", 0, errors.New("no range")), addon("none", 0, nil), remote, addon("dns", 2, nil)},
+		Capabilities: func(vc *tenancyv1alpha1.VirtualCluster) provisioner.Capabilities {
+			return provisioner.Capabilities{
+				Network:   vc.Status.Provisioner == "Near",
+				Converted: vc.Status.Provisioner == tenancyv1alpha1.ProvisionerConverted,
+			}
+		},
 	}
 	near := &tenancyv1alpha1.VirtualCluster{Status: tenancyv1alpha1.VirtualClusterStatus{Provisioner: "Near"}}
 	if wanted, _ := r.wanted(near); len(wanted) != 2 || wanted[0].Name != "metrics" {
 		t.Errorf("of a tenant that reaches the network, got %v", wanted)
+	}
+	converted := &tenancyv1alpha1.VirtualCluster{Status: tenancyv1alpha1.VirtualClusterStatus{Provisioner: tenancyv1alpha1.ProvisionerConverted}}
+	if wanted, err := r.wanted(converted); len(wanted) != 0 || err != nil {
+		t.Errorf("of a converted tenant, got %v, %v", wanted, err)
 	}
 	wanted, err := r.wanted(&tenancyv1alpha1.VirtualCluster{})
 	if len(wanted) != 1 || wanted[0].Name != "dns" || len(wanted[0].objects) != 2 {

@@ -17,6 +17,7 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/controllers/addons"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
@@ -91,7 +92,8 @@ func reconcilerOf(t *testing.T, tenant *local.Hostile) *addons.Reconciler {
 		ObjectMeta: metav1.ObjectMeta{Namespace: vc.Status.ClusterNamespace, Name: names.AdminKubeconfigSecret},
 		Data:       map[string][]byte{names.AdminKubeconfigKey: kubeconfig},
 	}).Build()
-	return &addons.Reconciler{Client: super, Addons: []addons.Addon{{
+	capabilities := func(*tenancyv1alpha1.VirtualCluster) provisioner.Capabilities { return provisioner.Capabilities{} }
+	return &addons.Reconciler{Client: super, Capabilities: capabilities, Addons: []addons.Addon{{
 		Name: "dns",
 		Objects: func(*tenancyv1alpha1.VirtualCluster) ([]*unstructured.Unstructured, error) {
 			return []*unstructured.Unstructured{{Object: map[string]any{

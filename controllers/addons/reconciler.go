@@ -27,6 +27,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/kubeconfig"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/internal/tenanthttp"
+	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 )
 
 const (
@@ -71,9 +72,8 @@ type Reconciler struct {
 	// Client reads from the manager's cache.
 	Client client.Client
 	Addons []Addon
-	// Network reports whether a tenant's apiserver reaches the network of the
-	// super cluster.
-	Network func(*tenancyv1alpha1.VirtualCluster) bool
+	// Capabilities returns those of a tenant's provisioner.
+	Capabilities func(*tenancyv1alpha1.VirtualCluster) provisioner.Capabilities
 }
 
 // SetupWithManager adds the reconciler to a manager whose cache has the Secrets
@@ -125,8 +125,12 @@ type filled struct {
 // wanted are the addons that a tenant is to have. One that cannot be made holds
 // up no other.
 func (r *Reconciler) wanted(vc *tenancyv1alpha1.VirtualCluster) (wanted []filled, err error) {
+	can := r.Capabilities(vc)
+	if can.Converted { // its cluster is the super cluster, which has all of it
+		return nil, nil
+	}
 	for _, addon := range r.Addons {
-		if addon.Network && !r.Network(vc) {
+		if addon.Network && !can.Network {
 			continue
 		}
 		objects, failed := addon.Objects(vc)

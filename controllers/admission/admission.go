@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/controllers/provisioner/converted"
 	"github.com/virtualcluster/virtualcluster/internal/alias"
 	"github.com/virtualcluster/virtualcluster/plugins/rules"
 )
@@ -32,19 +33,21 @@ func SetupWithManager(mgr manager.Manager) error {
 	return nil
 }
 
-// validator compiles the rules of VirtualClusters, and looks for their aliases.
+// validator compiles the rules of VirtualClusters, looks for their aliases, and
+// rejects what their provisioner does not support.
 type validator struct {
 	// live reads from the apiserver: a cache lags behind.
 	live client.Reader
 }
 
-// ValidateCreate rejects rules that do not compile, and an alias that is taken.
+// ValidateCreate rejects rules that do not compile, an alias that is taken, and
+// fields that a converted tenant does not support.
 func (v validator) ValidateCreate(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (admission.Warnings, error) {
 	return nil, v.check(ctx, vc, true)
 }
 
-// ValidateUpdate rejects rules that do not compile, and a new alias that is
-// taken. The webhook's configuration selects the updates for which it is called.
+// ValidateUpdate rejects what ValidateCreate does, and an alias only if it is new.
+// The webhook's configuration selects the updates for which it is called.
 func (v validator) ValidateUpdate(ctx context.Context, old, vc *tenancyv1alpha1.VirtualCluster) (admission.Warnings, error) {
 	if vc.DeletionTimestamp != nil {
 		return nil, nil // finalizers come off whatever the rules are
@@ -61,6 +64,9 @@ func (v validator) check(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster
 	var wrong field.ErrorList
 	if vc.Spec.Quota != nil {
 		wrong = rules.Check(vc.Spec.Quota.Rules, field.NewPath("spec", "quota", "rules"))
+	}
+	if vc.Spec.Provisioner == tenancyv1alpha1.ProvisionerConverted {
+		wrong = append(wrong, converted.Unsupported(&vc.Spec)...)
 	}
 	if newAlias && vc.Spec.Alias != "" {
 		taken, err := v.isTaken(ctx, vc)

@@ -56,6 +56,38 @@ func TestRulesHaveToCompile(t *testing.T) {
 	}
 }
 
+// TestUnsupportedFields: a converted tenant has no fields that would have no effect.
+func TestUnsupportedFields(t *testing.T) {
+	classes := &tenancyv1alpha1.TenantPolicy{AllowReclaimPolicies: []tenancyv1alpha1.ReclaimPolicy{"Retain"}}
+	for name, tc := range map[string]struct {
+		provisioner tenancyv1alpha1.ProvisionerType
+		policy      *tenancyv1alpha1.TenantPolicy
+		deleted     bool
+		want        string // empty for none
+	}{
+		"supported":   {tenancyv1alpha1.ProvisionerConverted, &tenancyv1alpha1.TenantPolicy{AllowNodeName: true}, false, ""},
+		"unsupported": {tenancyv1alpha1.ProvisionerConverted, classes, false, "spec.policy.allowReclaimPolicies: Forbidden: converted tenants"},
+		"on leave":    {tenancyv1alpha1.ProvisionerConverted, classes, true, ""},
+		"hosted":      {tenancyv1alpha1.ProvisionerHosted, classes, false, ""},
+		"by default":  {"", classes, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			vc := virtualCluster()
+			vc.Spec.Provisioner, vc.Spec.Policy = tc.provisioner, tc.policy
+			_, created := validator{}.ValidateCreate(t.Context(), vc)
+			if tc.deleted {
+				vc.DeletionTimestamp, created = &metav1.Time{}, nil
+			}
+			_, updated := validator{}.ValidateUpdate(t.Context(), virtualCluster(), vc)
+			for _, err := range []error{created, updated} {
+				if (err != nil) != (tc.want != "") || err != nil && (!apierrors.IsInvalid(err) || !strings.Contains(err.Error(), tc.want)) {
+					t.Errorf("got %v, want %q", err, tc.want)
+				}
+			}
+		})
+	}
+}
+
 // TestAliases: an alias is rejected that another VirtualCluster has, when it is
 // set and not later.
 func TestAliases(t *testing.T) {

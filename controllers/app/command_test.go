@@ -223,3 +223,28 @@ func TestValidateServiceRanges(t *testing.T) {
 		})
 	}
 }
+
+func TestSecondaryServicePool(t *testing.T) {
+	for name, c := range map[string]struct {
+		first, second, want string
+	}{
+		"as many addresses": {"10.104.0.0/13", "fd00:104::/105", ""},
+		"IPv6 first":        {"fd00:104::/105", "10.104.0.0/13", "--service-cidr-prefix"},
+		"none":              {"10.104.0.0/13", "", ""},
+		"of one family":     {"10.104.0.0/13", "10.112.0.0/13", "of the other IP family"},
+		"alone":             {"", "fd00:104::/105", "--service-cidr-pool is"},
+		"no network":        {"10.104.0.0/13", "fd00:104::", "of the other IP family"},
+		"with host bits":    {"10.104.0.0/13", "fd00:104::1/105", "host bits"},
+		"without a part":    {"10.104.0.0/13", "fd00:104::/120", "larger than the whole"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &Options{ServiceCIDRPool: c.first, ServiceCIDRPrefix: 20, SecondaryServiceCIDRPool: c.second}
+			if err := o.Validate(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+			if pool := o.secondaryServicePool(); c.want == "" && c.second != "" && pool.PartBits != 116 {
+				t.Errorf("parts of /%d", pool.PartBits)
+			}
+		})
+	}
+}

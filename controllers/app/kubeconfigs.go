@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/kubeconfig"
-	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/internal/pki"
 )
 
@@ -58,7 +57,7 @@ func (k *kubeconfigs) list() []time.Time {
 		secret := &all.Items[i]
 		found, ok := k.read[secret.UID]
 		if !ok || found.version != secret.ResourceVersion {
-			found = readExpiry{version: secret.ResourceVersion, end: endOf(secret.Data[names.AdminKubeconfigKey])}
+			found = readExpiry{version: secret.ResourceVersion, end: endOf(kubeconfig.ForAdmin(secret.Data))}
 		}
 		read[secret.UID] = found
 		ends = append(ends, found.end)

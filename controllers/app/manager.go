@@ -9,6 +9,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -22,6 +23,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/controllers/addons/metricsapi"
 	"github.com/virtualcluster/virtualcluster/controllers/addons/requester"
 	"github.com/virtualcluster/virtualcluster/controllers/projectclaim"
+	"github.com/virtualcluster/virtualcluster/controllers/provisioner/converted"
 	"github.com/virtualcluster/virtualcluster/controllers/shareddns"
 	"github.com/virtualcluster/virtualcluster/controllers/store"
 	"github.com/virtualcluster/virtualcluster/controllers/virtualcluster"
@@ -89,10 +91,10 @@ func addControllers(
 		Live:             mgr.GetAPIReader(),
 		Provisioners:     provisioners,
 		Default:          options.DefaultProvisioner,
-		ServiceAddresses: options.servicePool(),
-		Gateway:          options.Gateway,
-		Events:           mgr.GetEventRecorder(name),
-		Metrics:          metrics,
+		ServiceAddresses: options.servicePool(), SecondaryServiceAddresses: options.secondaryServicePool(),
+		Gateway: options.Gateway,
+		Events:  mgr.GetEventRecorder(name),
+		Metrics: metrics,
 	}
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up VirtualCluster reconciler: %w", err)
@@ -112,6 +114,9 @@ func addProjects(mgr manager.Manager) error {
 // provisioners makes the provisioners of a manager. The default has to be one of
 // them: no VirtualCluster that names none would work otherwise.
 func (o *Options) provisioners(mgr manager.Manager, registrations []provisioner.Registration) (provisioner.Registry, error) {
+	if o.ConvertedTenants {
+		registrations = append(slices.Clip(registrations), converted.Registration(o.Gateway, o.SharedDNS.Name != ""))
+	}
 	offered, disabled, err := provisioner.Make(mgr, registrations...)
 	if err != nil {
 		return nil, err
@@ -129,9 +134,11 @@ func (o *Options) provisioners(mgr manager.Manager, registrations []provisioner.
 
 // addAddons has kept in place what the tenants' clusters are to have.
 func addAddons(mgr manager.Manager, options Options, provisioners provisioner.Registry) error {
-	reconciler := &addons.Reconciler{Client: mgr.GetClient(), Network: func(vc *tenancyv1alpha1.VirtualCluster) bool {
-		way, offered := provisioners[vc.Status.Provisioner]
-		return offered && way.Capabilities().Network
+	reconciler := &addons.Reconciler{Client: mgr.GetClient(), Capabilities: func(vc *tenancyv1alpha1.VirtualCluster) provisioner.Capabilities {
+		if way, offered := provisioners[vc.Status.Provisioner]; offered {
+			return way.Capabilities()
+		}
+		return provisioner.Capabilities{}
 	}}
 	switch {
 	case options.SharedDNS.Name != "":
@@ -199,7 +206,8 @@ func (o *Options) cached() (map[client.Object]cache.ByObject, error) {
 func (o *Options) manager() (manager.Options, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		admissionregistrationv1.AddToScheme, corev1.AddToScheme, discoveryv1.AddToScheme, rbacv1.AddToScheme, tenancyv1alpha1.AddToScheme,
+		admissionregistrationv1.AddToScheme, corev1.AddToScheme, discoveryv1.AddToScheme, networkingv1.AddToScheme, rbacv1.AddToScheme,
+		tenancyv1alpha1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return manager.Options{}, fmt.Errorf("set up scheme: %w", err)

@@ -30,6 +30,9 @@ type Options struct {
 	// Empty: tenants have addresses that mean nothing in the super cluster.
 	ServiceCIDRPool   string
 	ServiceCIDRPrefix int
+	// SecondaryServiceCIDRPool is the same of the other IP family, for tenants
+	// that are dual-stack. Their parts have as many addresses.
+	SecondaryServiceCIDRPool string
 	// WebhookCertDir holds tls.crt and tls.key of the webhook.
 	WebhookCertDir string
 	// WebhookService is the Service of the webhook, for which the manager makes
@@ -50,6 +53,9 @@ type Options struct {
 	AgentAddress, AgentCAFile string
 	// Gateway is in front of the control planes; without a URL, there is none.
 	Gateway virtualcluster.Gateway
+	// ConvertedTenants offers the provisioner Converted, whose tenants the gateway
+	// serves.
+	ConvertedTenants bool
 	// Store is the etcd of this installation, whose certificates and
 	// ControlPlaneStore the manager ensures. Without its Service, there is none.
 	Store store.Store
@@ -72,6 +78,9 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 			"so that Services have the same address in both; empty for none")
 	flags.IntVar(&o.ServiceCIDRPrefix, "service-cidr-prefix", cmp.Or(o.ServiceCIDRPrefix, DefaultServiceCIDRPrefix),
 		"length of the prefix of each tenant's part of --service-cidr-pool")
+	flags.StringVar(&o.SecondaryServiceCIDRPool, "secondary-service-cidr-pool", o.SecondaryServiceCIDRPool,
+		"the same as --service-cidr-pool of the other IP family, of which each new tenant gets a part with as many addresses, for "+
+			"Services that are dual-stack; empty for none")
 	flags.StringVar(&o.WebhookCertDir, "webhook-cert-dir", o.WebhookCertDir,
 		"directory with tls.crt and tls.key of the webhook that checks VirtualClusters when they are written; "+
 			"without it and --webhook-service, there is no webhook")
@@ -89,8 +98,13 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"CA of the serving certificate of vn-agent in PEM, which has to be for the name "+metricsapi.ServerName+", too")
 	flags.StringVar(&o.Gateway.URL, "gateway-url", o.Gateway.URL,
 		"URL at which clients reach vc-gateway, such as https://gw.example.com; each tenant gets a kubeconfig for it; empty for no gateway")
+	flags.StringVar(&o.Gateway.PodURL, "gateway-pod-url", o.Gateway.PodURL,
+		"URL at which clients in pods of converted tenants reach vc-gateway; empty for that of --gateway-url")
 	flags.StringVar(&o.Gateway.CAFile, "gateway-ca-file", o.Gateway.CAFile,
 		"authorities of the serving certificate of vc-gateway in PEM, read again when they change; empty for the system's")
+	flags.BoolVar(&o.ConvertedTenants, "converted-tenants", o.ConvertedTenants,
+		"offer the provisioner Converted, whose tenants have no control plane; it requires --gateway-url, and the limits of such tenants a "+
+			"vc-syncer with --converted-webhook-service")
 	o.addStoreFlags(flags)
 	o.Options.AddFlags(flags)
 }
@@ -123,14 +137,26 @@ func (o *Options) validateStore() error {
 }
 
 func (o *Options) validateServiceRanges() error {
-	if o.ServiceCIDRPool == "" {
+	if o.ServiceCIDRPool == "" && o.SecondaryServiceCIDRPool == "" {
 		return nil
 	}
-	if _, err := netip.ParsePrefix(o.ServiceCIDRPool); err != nil {
+	first, err := netip.ParsePrefix(o.ServiceCIDRPool)
+	if err != nil {
 		return fmt.Errorf("--service-cidr-pool is %q: it must be a network in CIDR notation, such as 10.104.0.0/13", o.ServiceCIDRPool)
 	}
 	if err := o.servicePool().Validate(); err != nil {
 		return fmt.Errorf("--service-cidr-pool and --service-cidr-prefix: %w", err)
+	}
+	if o.SecondaryServiceCIDRPool == "" {
+		return nil
+	}
+	second, err := netip.ParsePrefix(o.SecondaryServiceCIDRPool)
+	if err != nil || first.Addr().Is4() == second.Addr().Is4() {
+		return fmt.Errorf("--secondary-service-cidr-pool is %q: it must be a network of the other IP family than --service-cidr-pool, "+
+			"such as fd00:104::/105", o.SecondaryServiceCIDRPool)
+	}
+	if err := o.secondaryServicePool().Validate(); err != nil {
+		return fmt.Errorf("--secondary-service-cidr-pool: %w", err)
 	}
 	return nil
 }
@@ -139,4 +165,15 @@ func (o *Options) validateServiceRanges() error {
 func (o *Options) servicePool() servicecidr.Pool {
 	pool, _ := netip.ParsePrefix(o.ServiceCIDRPool) // an invalid one is none, and is refused by Validate
 	return servicecidr.Pool{CIDR: pool, PartBits: cmp.Or(o.ServiceCIDRPrefix, DefaultServiceCIDRPrefix)}
+}
+
+// secondaryServicePool returns the pool of the other IP family, with parts of
+// the same size.
+func (o *Options) secondaryServicePool() servicecidr.Pool {
+	first := o.servicePool()
+	pool, _ := netip.ParsePrefix(o.SecondaryServiceCIDRPool) // as above
+	if !first.Enabled() || !pool.IsValid() {
+		return servicecidr.Pool{}
+	}
+	return servicecidr.Pool{CIDR: pool, PartBits: pool.Addr().BitLen() - (first.CIDR.Addr().BitLen() - first.PartBits)}
 }

@@ -8,6 +8,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
 // loaded returns the ports of tenants that have EndpointSlices.
@@ -22,7 +24,7 @@ func loaded(t *testing.T, slices ...discoveryv1.EndpointSlice) *ports {
 
 // storedFor returns the EndpointSlice of a tenant with a port.
 func storedFor(tenant types.NamespacedName, port int32) discoveryv1.EndpointSlice {
-	return *desiredSlice(named(tenant.Name), port, discoveryv1.AddressTypeIPv4, nil)
+	return *desiredSlice(named(tenant.Name), names.DNSService, port, discoveryv1.AddressTypeIPv4, nil)
 }
 
 func tenantNamed(name string) types.NamespacedName { return client.ObjectKeyFromObject(named(name)) }

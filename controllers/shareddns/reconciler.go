@@ -1,11 +1,13 @@
 // Package shareddns directs the DNS address of each tenant to the DNS that
 // tenants share: for the copy of the tenant's Service kube-dns, it ensures an
 // EndpointSlice with the addresses of vc-dns and the tenant's port there. vc-dns
-// reads the ports of tenants from the same EndpointSlices.
+// reads the ports of tenants from the same EndpointSlices. The Services kube-dns
+// of the tenant's networks lead to the same port.
 package shareddns
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"time"
@@ -28,8 +30,8 @@ const (
 	// workers is how many tenants are reconciled at a time. When vc-dns gets new
 	// addresses, all are.
 	workers = 16
-	// timeout bounds a reconcile, which makes one request.
-	timeout = 10 * time.Second
+	// timeout bounds a reconcile, which makes one request, and one for each network.
+	timeout = time.Minute
 )
 
 // Reconciler ensures the EndpointSlices of tenants.
@@ -40,10 +42,12 @@ type Reconciler struct {
 	// EndpointSlices of all tenants are deleted.
 	Service types.NamespacedName
 
-	ports ports
+	// networks reads the copies of the DNS Services of networks.
+	networks client.Reader
+	ports    ports
 }
 
-// Reconcile ensures, or deletes, the EndpointSlice of one tenant.
+// Reconcile ensures, or deletes, the EndpointSlices of one tenant.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	if err := r.reconcile(ctx, req.NamespacedName); err != nil {
 		return reconcile.Result{}, fmt.Errorf("shared DNS of VirtualCluster %s: %w", req, err)
@@ -70,7 +74,7 @@ func (r *Reconciler) reconcile(ctx context.Context, tenant types.NamespacedName)
 		return err
 	}
 	if !address.IsValid() {
-		if err := r.remove(ctx, vc); err != nil {
+		if err := r.removeOthers(ctx, vc, nil); err != nil {
 			return err
 		}
 		r.ports.release(tenant)
@@ -80,11 +84,42 @@ func (r *Reconciler) reconcile(ctx context.Context, tenant types.NamespacedName)
 	if err != nil {
 		return err
 	}
-	servers, err := r.servers(ctx, addressType(address))
+	services, err := r.ofNetworks(ctx, vc)
 	if err != nil {
 		return err
 	}
-	return r.ensure(ctx, desiredSlice(vc, port, addressType(address), servers))
+	services[names.DNSService] = address
+	kept := map[string]bool{}
+	var failed []error
+	for service, address := range services {
+		kind := addresses.SliceType(address)
+		servers, err := r.servers(ctx, kind)
+		if err != nil {
+			return err
+		}
+		want := desiredSlice(vc, service, port, kind, servers)
+		kept[want.Name] = true
+		failed = append(failed, r.ensure(ctx, want))
+	}
+	return errors.Join(append(failed, r.removeOthers(ctx, vc, kept))...)
+}
+
+// ofNetworks returns the addresses of the DNS Services of a tenant's networks
+// that the shared DNS serves.
+func (r *Reconciler) ofNetworks(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (map[string]netip.Addr, error) {
+	all := &corev1.ServiceList{}
+	in := client.InNamespace(names.SuperNamespace(vc.Status.ClusterNamespace, metav1.NamespaceSystem))
+	if err := r.networks.List(ctx, all, in); err != nil {
+		return nil, fmt.Errorf("list the DNS Services of networks: %w", err)
+	}
+	found := map[string]netip.Addr{}
+	for i := range all.Items {
+		svc := &all.Items[i]
+		if address, err := netip.ParseAddr(svc.Spec.ClusterIP); err == nil && asksShared(svc, vc.Status.ClusterNamespace) {
+			found[svc.Name] = address
+		}
+	}
+	return found, nil
 }
 
 // sharedAddress returns the address of the tenant's DNS Service if the shared
@@ -95,8 +130,8 @@ func (r *Reconciler) sharedAddress(ctx context.Context, vc *tenancyv1alpha1.Virt
 		return netip.Addr{}, nil // and the cache has no Services: see CachedObjects
 	}
 	own, err := netip.ParsePrefix(vc.Status.ServiceCIDR)
-	if err != nil {
-		return netip.Addr{}, nil //nolint:nilerr // without Service addresses of its own, the tenant has no DNS
+	if err != nil && vc.Spec.Provisioner != tenancyv1alpha1.ProvisionerConverted {
+		return netip.Addr{}, nil // without Service addresses of its own, the tenant has no DNS
 	}
 	key := types.NamespacedName{Namespace: names.SuperNamespace(vc.Status.ClusterNamespace, metav1.NamespaceSystem), Name: names.DNSService}
 	svc := &corev1.Service{}
@@ -105,6 +140,9 @@ func (r *Reconciler) sharedAddress(ctx context.Context, vc *tenancyv1alpha1.Virt
 			return netip.Addr{}, fmt.Errorf("get Service %s: %w", key, err)
 		}
 		return netip.Addr{}, nil
+	}
+	if vc.Spec.Provisioner == tenancyv1alpha1.ProvisionerConverted {
+		return convertedAddress(svc), nil
 	}
 	address := addresses.In(own, addresses.DNS)
 	if !isShared(svc, vc.Status.ClusterNamespace, address) {
@@ -128,18 +166,21 @@ func (r *Reconciler) ensure(ctx context.Context, want *discoveryv1.EndpointSlice
 	return nil
 }
 
-// remove deletes the EndpointSlice of a tenant, if it has one.
-func (r *Reconciler) remove(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) error {
-	key := client.ObjectKeyFromObject(desiredSlice(vc, 0, "", nil))
-	have := &discoveryv1.EndpointSlice{}
-	if err := r.Client.Get(ctx, key, have); err != nil {
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("get EndpointSlice %s: %w", key, err)
-		}
-		return nil
+// removeOthers deletes the EndpointSlices of a tenant that are not kept.
+func (r *Reconciler) removeOthers(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, kept map[string]bool) error {
+	all := &discoveryv1.EndpointSliceList{}
+	in := client.InNamespace(names.SuperNamespace(vc.Status.ClusterNamespace, metav1.NamespaceSystem))
+	if err := r.Client.List(ctx, all, in, client.HasLabels{names.DNSPort}); err != nil {
+		return fmt.Errorf("list the EndpointSlices of the tenant: %w", err)
 	}
-	if err := client.IgnoreNotFound(r.Client.Delete(ctx, have)); err != nil {
-		return fmt.Errorf("delete EndpointSlice %s: %w", key, err)
+	for i := range all.Items {
+		slice := &all.Items[i]
+		if kept[slice.Name] {
+			continue
+		}
+		if err := client.IgnoreNotFound(r.Client.Delete(ctx, slice)); err != nil {
+			return fmt.Errorf("delete EndpointSlice %s: %w", client.ObjectKeyFromObject(slice), err)
+		}
 	}
 	return nil
 }

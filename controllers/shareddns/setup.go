@@ -2,6 +2,7 @@ package shareddns
 
 import (
 	"context"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/controllers/virtualcluster"
@@ -34,10 +36,31 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 		For(&tenancyv1alpha1.VirtualCluster{}).
 		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.concerned)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, ReconciliationTimeout: timeout})
-	if r.Service.Name != "" {
-		b.Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(virtualcluster.OwnerOf))
+	if r.Service.Name == "" {
+		return b.Complete(r)
 	}
-	return b.Complete(r)
+	networks, err := newNetworksCache(mgr)
+	if err != nil {
+		return err
+	}
+	r.networks = networks
+	return b.Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(virtualcluster.OwnerOf)).
+		WatchesRawSource(source.Kind[client.Object](networks, &corev1.Service{}, handler.EnqueueRequestsFromMapFunc(virtualcluster.OwnerOf))).
+		Complete(r)
+}
+
+// newNetworksCache returns a cache with the copies of the DNS Services of networks,
+// which no selector selects together with those of CachedObjects.
+func newNetworksCache(mgr manager.Manager) (cache.Cache, error) {
+	networks, err := cache.New(mgr.GetConfig(), cache.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+		DefaultTransform:     cache.TransformStripManagedFields(),
+		DefaultLabelSelector: labels.SelectorFromSet(labels.Set{names.NetworkService: names.DNSService}),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set up the cache of networks: %w", err)
+	}
+	return networks, mgr.Add(networks)
 }
 
 // CachedObjects is what of the super cluster the reconciler reads: the

@@ -21,21 +21,37 @@ import (
 // ensures in a tenant, at the tenant's DNS address. A tenant that changes the
 // Service leaves the shared DNS.
 func isShared(svc *corev1.Service, clusterKey string, address netip.Addr) bool {
-	return svc.Annotations[names.Cluster] == clusterKey && svc.DeletionTimestamp.IsZero() &&
-		svc.Spec.Type == corev1.ServiceTypeClusterIP && svc.Spec.ClusterIP == address.String() &&
-		svc.Spec.Selector[names.Label(names.DNS)] == names.Shared
+	return asksShared(svc, clusterKey) && svc.Spec.ClusterIP == address.String()
 }
 
-// desiredSlice returns the EndpointSlice of a tenant, in the namespace of the
-// super cluster that has its DNS Service.
+// asksShared reports whether a Service is the copy of one that the shared DNS is
+// to serve, of a tenant.
+func asksShared(svc *corev1.Service, clusterKey string) bool {
+	return svc.Annotations[names.Cluster] == clusterKey && svc.DeletionTimestamp.IsZero() &&
+		svc.Spec.Type == corev1.ServiceTypeClusterIP && svc.Spec.Selector[names.Label(names.DNS)] == names.Shared
+}
+
+// convertedAddress returns the address of the Service that vc-manager ensures for a
+// converted tenant, which the super cluster has chosen; invalid for one that the tenant
+// has changed.
+func convertedAddress(svc *corev1.Service) netip.Addr {
+	if !svc.DeletionTimestamp.IsZero() || svc.Spec.Type != corev1.ServiceTypeClusterIP || len(svc.Spec.Selector) > 0 {
+		return netip.Addr{}
+	}
+	address, _ := netip.ParseAddr(svc.Spec.ClusterIP) // invalid if there is none
+	return address
+}
+
+// desiredSlice returns the EndpointSlice of a DNS Service of a tenant, in the
+// namespace of the super cluster that has the tenant's DNS Services.
 func desiredSlice(
-	vc *tenancyv1alpha1.VirtualCluster, port int32, kind discoveryv1.AddressType, servers []string,
+	vc *tenancyv1alpha1.VirtualCluster, service string, port int32, kind discoveryv1.AddressType, servers []string,
 ) *discoveryv1.EndpointSlice {
 	slice := &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: names.SuperNamespace(vc.Status.ClusterNamespace, metav1.NamespaceSystem), Name: names.SharedDNSSlice,
+			Namespace: names.SuperNamespace(vc.Status.ClusterNamespace, metav1.NamespaceSystem), Name: names.SharedDNSSliceOf(service),
 			Labels: map[string]string{
-				discoveryv1.LabelServiceName: names.DNSService,
+				discoveryv1.LabelServiceName: service,
 				discoveryv1.LabelManagedBy:   string(fieldOwner),
 				names.VCName:                 vc.Name,
 				names.VCNamespace:            vc.Namespace,
@@ -80,14 +96,6 @@ func applyOf(want *discoveryv1.EndpointSlice) *discoveryv1ac.EndpointSliceApplyC
 			WithConditions(discoveryv1ac.EndpointConditions().WithReady(true)))
 	}
 	return apply
-}
-
-// addressType returns that of an EndpointSlice with an address.
-func addressType(address netip.Addr) discoveryv1.AddressType {
-	if address.Is4() {
-		return discoveryv1.AddressTypeIPv4
-	}
-	return discoveryv1.AddressTypeIPv6
 }
 
 // readyAddresses returns the addresses of a type that are ready, in order.

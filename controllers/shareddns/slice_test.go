@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/addresses"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
@@ -53,16 +54,17 @@ func TestIsShared(t *testing.T) {
 }
 
 func TestSliceIsUpToDate(t *testing.T) {
-	want := desiredSlice(named("red"), FirstPort, discoveryv1.AddressTypeIPv4, []string{"10.244.0.2"})
+	want := desiredSlice(named("red"), names.DNSService, FirstPort, discoveryv1.AddressTypeIPv4, []string{"10.244.0.2"})
 	if !upToDate(want.DeepCopy(), want) {
 		t.Error("a slice is not up to date with itself")
 	}
 	domain := named("red")
 	domain.Spec.ClusterDomain = "my.domain"
 	for name, other := range map[string]*discoveryv1.EndpointSlice{
-		"port":    desiredSlice(named("red"), FirstPort+1, discoveryv1.AddressTypeIPv4, []string{"10.244.0.2"}),
-		"address": desiredSlice(named("red"), FirstPort, discoveryv1.AddressTypeIPv4, []string{"10.244.0.3"}),
-		"domain":  desiredSlice(domain, FirstPort, discoveryv1.AddressTypeIPv4, []string{"10.244.0.2"}),
+		"port":    desiredSlice(named("red"), names.DNSService, FirstPort+1, discoveryv1.AddressTypeIPv4, []string{"10.244.0.2"}),
+		"address": desiredSlice(named("red"), names.DNSService, FirstPort, discoveryv1.AddressTypeIPv4, []string{"10.244.0.3"}),
+		"domain":  desiredSlice(domain, names.DNSService, FirstPort, discoveryv1.AddressTypeIPv4, []string{"10.244.0.2"}),
+		"service": desiredSlice(named("red"), "kube-dns-lab", FirstPort, discoveryv1.AddressTypeIPv4, []string{"10.244.0.2"}),
 	} {
 		if upToDate(other, want) {
 			t.Errorf("another %s is up to date", name)
@@ -80,7 +82,7 @@ func TestReadyAddresses(t *testing.T) {
 		{AddressType: discoveryv1.AddressTypeIPv6, Endpoints: []discoveryv1.Endpoint{endpoint("fd00::1", nil)}},
 	}
 	for address, want := range map[string][]string{"10.104.0.10": {"10.0.0.1", "10.0.0.3"}, "fd01::a": {"fd00::1"}} {
-		if got := readyAddresses(all, addressType(netip.MustParseAddr(address))); !slices.Equal(got, want) {
+		if got := readyAddresses(all, addresses.SliceType(netip.MustParseAddr(address))); !slices.Equal(got, want) {
 			t.Errorf("for %s, got %v, want %v", address, got, want)
 		}
 	}

@@ -24,13 +24,13 @@ type allotments struct {
 
 type allotment struct {
 	tenant client.ObjectKey
-	part   netip.Prefix
+	parts  []netip.Prefix
 }
 
 // add records what a tenant was given. The mutex is held.
 func (a *allotments) add(vc *tenancyv1alpha1.VirtualCluster) {
-	if part := parseRange(vc.Status.ServiceCIDR); part.IsValid() {
-		a.recent[vc.UID] = allotment{tenant: client.ObjectKeyFromObject(vc), part: part}
+	if parts := appendRanges(nil, vc.Status.ServiceCIDR, vc.Status.SecondaryServiceCIDR); len(parts) > 0 {
+		a.recent[vc.UID] = allotment{tenant: client.ObjectKeyFromObject(vc), parts: parts}
 	}
 }
 
@@ -42,7 +42,8 @@ func (a *allotments) besides(ctx context.Context, live client.Reader, cached []t
 		return nil, err
 	}
 	for i := range cached {
-		if cached[i].Status.ServiceCIDR != "" {
+		shown := appendRanges(nil, cached[i].Status.ServiceCIDR, cached[i].Status.SecondaryServiceCIDR)
+		if len(shown) >= len(a.recent[cached[i].UID].parts) {
 			delete(a.recent, cached[i].UID)
 		}
 	}
@@ -56,7 +57,7 @@ func (a *allotments) besides(ctx context.Context, live client.Reader, cached []t
 			delete(a.recent, uid)
 			continue
 		}
-		parts = append(parts, each.part)
+		parts = append(parts, each.parts...)
 	}
 	return parts, nil
 }

@@ -75,6 +75,11 @@ func TestAllotments(t *testing.T) {
 	}
 	a.add(&blue)
 	expect("another one has its name", []tenancyv1alpha1.VirtualCluster{red, green})
+	second := withRange("green", "2", "10.64.4.0/22")
+	second.Status.SecondaryServiceCIDR = "fd00:64::/118"
+	a.add(&second)
+	expect("one was given a second part just now", []tenancyv1alpha1.VirtualCluster{red, green}, "10.64.4.0/22", "fd00:64::/118")
+	expect("the cache shows it", []tenancyv1alpha1.VirtualCluster{red, second})
 	if lists != 2 {
 		t.Errorf("%d lists around the cache", lists)
 	}

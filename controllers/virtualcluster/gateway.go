@@ -29,8 +29,9 @@ const gatewayCARetry = 5 * time.Second
 
 // Gateway is the gateway of an installation. Without a URL, there is none.
 type Gateway struct {
-	// URL is where clients reach it.
-	URL string
+	// URL is where clients reach it, and PodURL where those in pods of converted
+	// tenants do; empty for the same.
+	URL, PodURL string
 	// CAFile has the authorities of its serving certificate; empty for the
 	// system's.
 	CAFile string
@@ -38,35 +39,55 @@ type Gateway struct {
 
 // Validate returns an error for a URL that clients cannot use.
 func (g Gateway) Validate() error {
-	if g.URL == "" {
+	return errors.Join(validateURL("gateway-url", g.URL), validateURL("gateway-pod-url", g.PodURL))
+}
+
+func validateURL(flag, value string) error {
+	if value == "" {
 		return nil
 	}
-	parsed, err := url.Parse(g.URL)
+	parsed, err := url.Parse(value)
 	if err != nil || parsed.Scheme != "https" || parsed.Host == "" || parsed.Path != "" || parsed.RawQuery != "" {
-		return fmt.Errorf("--gateway-url is %q: it must be a URL such as https://gw.example.com, without a path", g.URL)
+		return fmt.Errorf("--%s is %q: it must be a URL such as https://gw.example.com, without a path", flag, value)
 	}
 	return nil
+}
+
+// ForPods returns the URL at which clients in pods reach it.
+func (g Gateway) ForPods() string { return cmp.Or(g.PodURL, g.URL) }
+
+// Endpoint returns the URL of a tenant at the gateway.
+func (g Gateway) Endpoint(clusterKey string) string { return g.URL + "/tenants/" + clusterKey }
+
+// CA returns the authorities of the serving certificate; empty for the system's.
+// It reports false while the gateway has not made them.
+func (g Gateway) CA() (_ []byte, known bool, err error) {
+	if g.CAFile == "" {
+		return nil, true, nil
+	}
+	ca, err := os.ReadFile(g.CAFile)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(ca) == 0 {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("read the CA of the gateway: %w", err)
+	}
+	return ca, true, nil
 }
 
 // kubeconfig returns a kubeconfig of a tenant with the gateway in the place of
 // the apiserver. It reports false while the gateway has no CA yet.
 func (g Gateway) kubeconfig(kubeconfig []byte, clusterKey string) (_ []byte, ready bool, err error) {
-	var ca []byte
-	if g.CAFile != "" {
-		ca, err = os.ReadFile(g.CAFile)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && len(ca) == 0 {
-			return nil, false, nil
-		}
-		if err != nil {
-			return nil, false, fmt.Errorf("read the CA of the gateway: %w", err)
-		}
+	ca, known, err := g.CA()
+	if err != nil || !known {
+		return nil, false, err
 	}
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {
 		return nil, false, errors.New("read the admin kubeconfig of the control plane: it cannot be parsed")
 	}
 	for name := range config.Clusters {
-		config.Clusters[name] = &clientcmdapi.Cluster{Server: g.URL + "/tenants/" + clusterKey, CertificateAuthorityData: ca}
+		config.Clusters[name] = &clientcmdapi.Cluster{Server: g.Endpoint(clusterKey), CertificateAuthorityData: ca}
 	}
 	data, err := clientcmd.Write(*config)
 	if err != nil {

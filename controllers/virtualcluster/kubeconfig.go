@@ -13,24 +13,14 @@ import (
 	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 )
 
-// ensureKubeconfig writes the kubeconfigs of the admin, also through the gateway,
-// and of the platform to their Secret, unless they are there.
+// ensureKubeconfig writes the kubeconfigs of the tenant to their Secret, unless
+// they are there.
 func (r *Reconciler) ensureKubeconfig(
-	ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, controlPlane *provisioner.ControlPlane,
+	ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, controlPlane *provisioner.ControlPlane, converted bool,
 ) error {
-	gateway, err := r.gatewayKubeconfig(vc.Status.ClusterNamespace, controlPlane)
+	data, err := r.kubeconfigs(vc.Status.ClusterNamespace, controlPlane, converted)
 	if err != nil {
 		return err
-	}
-	data := map[string][]byte{names.AdminKubeconfigKey: controlPlane.Kubeconfig}
-	for key, optional := range map[string][]byte{
-		names.GatewayKubeconfigKey:  gateway,
-		names.InternalKubeconfigKey: controlPlane.InternalKubeconfig,
-		names.PlatformKubeconfigKey: controlPlane.PlatformKubeconfig,
-	} {
-		if len(optional) > 0 {
-			data[key] = optional
-		}
 	}
 	secret := &corev1.Secret{}
 	secret.Namespace, secret.Name = vc.Status.ClusterNamespace, names.AdminKubeconfigSecret
@@ -41,4 +31,27 @@ func (r *Reconciler) ensureKubeconfig(
 	return r.ensurePublished(ctx, vc, secret, want, func() bool {
 		return maps.EqualFunc(secret.Data, data, bytes.Equal)
 	})
+}
+
+// kubeconfigs returns those of the admin, also through the gateway, and of the
+// platform. A converted tenant has only the one through the gateway: the syncer
+// and others connect to control planes.
+func (r *Reconciler) kubeconfigs(
+	clusterKey string, controlPlane *provisioner.ControlPlane, converted bool,
+) (map[string][]byte, error) {
+	if converted {
+		return map[string][]byte{names.GatewayKubeconfigKey: controlPlane.Kubeconfig}, nil
+	}
+	gateway, err := r.gatewayKubeconfig(clusterKey, controlPlane)
+	if err != nil {
+		return nil, err
+	}
+	data := map[string][]byte{
+		names.AdminKubeconfigKey:    controlPlane.Kubeconfig,
+		names.GatewayKubeconfigKey:  gateway,
+		names.InternalKubeconfigKey: controlPlane.InternalKubeconfig,
+		names.PlatformKubeconfigKey: controlPlane.PlatformKubeconfig,
+	}
+	maps.DeleteFunc(data, func(key string, value []byte) bool { return key != names.AdminKubeconfigKey && len(value) == 0 })
+	return data, nil
 }

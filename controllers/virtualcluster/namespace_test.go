@@ -2,6 +2,7 @@ package virtualcluster
 
 import (
 	"context"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/internal/servicecidr"
 	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 )
 
@@ -135,11 +137,11 @@ func TestFindProvisioner(t *testing.T) {
 // configurable is a provisioner that runs nothing.
 type configurable struct {
 	provisioner.Provisioner
-	serviceCIDR bool
+	serviceCIDR, second bool
 }
 
 func (c configurable) Capabilities() provisioner.Capabilities {
-	return provisioner.Capabilities{ServiceCIDR: c.serviceCIDR}
+	return provisioner.Capabilities{ServiceCIDR: c.serviceCIDR, SecondServiceCIDR: c.second}
 }
 
 // TestUsesRange covers the capability that decides whether a tenant is allotted
@@ -153,6 +155,36 @@ func TestUsesRange(t *testing.T) {
 		if got := r.usesRange(vc); got != want {
 			t.Errorf("%q: got %v, want %v", kind, got, want)
 		}
+	}
+}
+
+// TestRangesOfTenantsThatExist covers which range a control plane that runs gets:
+// the second, if it has a part of the first pool and its provisioner can add one.
+func TestRangesOfTenantsThatExist(t *testing.T) {
+	six := servicecidr.Pool{CIDR: netip.MustParsePrefix("fd00:104::/105"), PartBits: 116}
+	four := servicecidr.Pool{CIDR: netip.MustParsePrefix("10.104.0.0/13"), PartBits: 20}
+	r := &Reconciler{ServiceAddresses: four, SecondaryServiceAddresses: six, Provisioners: provisioner.Registry{
+		"Adds": configurable{serviceCIDR: true, second: true}, "Keeps": configurable{serviceCIDR: true},
+	}}
+	for name, tc := range map[string]struct {
+		kind  tenancyv1alpha1.ProvisionerType
+		first string
+		want  bool
+	}{
+		"with a part of the first pool":        {"Adds", "10.104.16.0/20", true},
+		"older than the first pool":            {"Adds", "", false},
+		"of a provisioner that cannot add one": {"Keeps", "10.104.16.0/20", false},
+		"of a provisioner that is not there":   {"Missing", "10.104.16.0/20", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			vc := tenant(func(vc *tenancyv1alpha1.VirtualCluster) {
+				vc.Spec.Provisioner, vc.Status.Endpoint, vc.Status.ServiceCIDR = tc.kind, "https://198.19.0.1", tc.first
+			})
+			families := r.families(vc)
+			if got := r.isAllotted(vc, families[1]); got != tc.want {
+				t.Errorf("it gets a second range: %v, want %v", got, tc.want)
+			}
+		})
 	}
 }
 

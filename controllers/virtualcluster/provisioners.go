@@ -41,10 +41,9 @@ func findProvisioner(registry provisioner.Registry, kind tenancyv1alpha1.Provisi
 
 // choice is the provisioner of a VirtualCluster, and those that there are.
 type choice struct {
-	provisioner tenancyv1alpha1.ProvisionerType
-	offered     string
-	// network: its apiservers reach the network of the super cluster.
-	network bool
+	provisioner  tenancyv1alpha1.ProvisionerType
+	offered      string
+	capabilities provisioner.Capabilities
 }
 
 // isZero reports whether a reconcile went no further than before the choice.
@@ -56,7 +55,7 @@ func (c choice) availability(err error) verdict {
 		return verdict{"", metav1.ConditionFalse, failure.Reason, clip(failure.Message)}
 	}
 	message := fmt.Sprintf("Provisioner %s runs the control plane; this manager offers: %s", c.provisioner, c.offered)
-	if !c.network {
+	if !c.capabilities.Network {
 		message += ". The apiserver does not reach pods of the super cluster, such as the tenant's webhooks"
 	}
 	return verdict{"", metav1.ConditionTrue, tenancyv1alpha1.ReasonProvisionerAvailable, clip(message)}

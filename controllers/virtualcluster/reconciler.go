@@ -56,6 +56,8 @@ type Reconciler struct {
 	// ServiceAddresses is the pool of Service addresses that tenants get parts
 	// of.
 	ServiceAddresses servicecidr.Pool
+	// SecondaryServiceAddresses is the same of the other IP family.
+	SecondaryServiceAddresses servicecidr.Pool
 	// Gateway is in front of the control planes, if there is one.
 	Gateway Gateway
 	// Events records what happened where a person would look.
@@ -102,7 +104,7 @@ func (r *Reconciler) reconcile(ctx context.Context, vc *tenancyv1alpha1.VirtualC
 	if err := r.patchFinalizer(ctx, vc, controllerutil.AddFinalizer); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if err := r.allotServiceRange(ctx, vc); err != nil {
+	if err := r.allotServiceRanges(ctx, vc); err != nil {
 		return r.report(ctx, vc.DeepCopy(), vc, outcome{err: err})
 	}
 	before := vc.DeepCopy()
@@ -131,7 +133,7 @@ func (r *Reconciler) ensure(ctx context.Context, vc *tenancyv1alpha1.VirtualClus
 		o.err = err
 		return o
 	}
-	o.chosen.network = way.Capabilities().Network
+	o.chosen.capabilities = way.Capabilities()
 	if isTerminating(root) {
 		o.controlPlane.Message = fmt.Sprintf("namespace %s is being deleted; it is made again when it is gone", key)
 		return o
@@ -153,7 +155,7 @@ func (r *Reconciler) ensureControlPlane(
 	if err != nil || !controlPlane.Ready {
 		return controlPlane, err
 	}
-	if err := r.ensureKubeconfig(ctx, vc, &controlPlane); err != nil {
+	if err := r.ensureKubeconfig(ctx, vc, &controlPlane, way.Capabilities().Converted); err != nil {
 		return controlPlane, err
 	}
 	if err := r.ensureGatewayAccess(ctx, vc, controlPlane); err != nil {

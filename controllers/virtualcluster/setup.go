@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -62,6 +61,9 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 			ReconciliationTimeout:   timeout,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 		})
+	if r.Gateway.CAFile != "" {
+		b = b.WatchesRawSource(source.Func(r.followGatewayCA))
+	}
 	for _, way := range r.Provisioners {
 		if notifier, ok := way.(provisioner.Notifier); ok {
 			b = b.WatchesRawSource(source.TypedChannel(notifier.Events(),
@@ -100,8 +102,7 @@ func CachedObjects() (map[client.Object]cache.ByObject, error) {
 
 // OwnerOf leads from a labelled object to its VirtualCluster.
 func OwnerOf(_ context.Context, object client.Object) []reconcile.Request {
-	owner := object.GetLabels()
-	key := types.NamespacedName{Namespace: owner[names.VCNamespace], Name: owner[names.VCName]}
+	key := names.OwnerKey(object.GetLabels())
 	if key.Namespace == "" || key.Name == "" {
 		return nil
 	}

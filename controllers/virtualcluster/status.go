@@ -66,7 +66,7 @@ func statusOf(vc *tenancyv1alpha1.VirtualCluster, o outcome) tenancyv1alpha1.Vir
 			status.Endpoint, status.Version = o.controlPlane.Endpoint, o.controlPlane.Version
 			status.PodEndpoint = o.controlPlane.PodEndpoint
 		}
-		ready = readiness(meta.FindStatusCondition(status.Conditions, tenancyv1alpha1.ConditionSyncing))
+		ready = o.chosen.readiness(meta.FindStatusCondition(status.Conditions, tenancyv1alpha1.ConditionSyncing))
 	}
 	if !o.chosen.isZero() {
 		status.Provisioner = o.chosen.provisioner
@@ -167,9 +167,11 @@ func removal(o outcome) string {
 }
 
 // readiness is that of a tenant whose control plane is ready: it takes the
-// syncer as well.
-func readiness(syncing *metav1.Condition) verdict {
+// syncer as well, unless there is nothing to sync.
+func (c choice) readiness(syncing *metav1.Condition) verdict {
 	switch {
+	case c.capabilities.Converted:
+		return verdict{"", metav1.ConditionTrue, tenancyv1alpha1.ReasonReady, "The tenant can work"}
 	case syncing == nil:
 		return verdict{"", metav1.ConditionFalse, tenancyv1alpha1.ReasonNotSyncing, "The syncer has not reported on this tenant yet"}
 	case syncing.Status != metav1.ConditionTrue:

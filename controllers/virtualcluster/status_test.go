@@ -340,20 +340,20 @@ func TestAvailability(t *testing.T) {
 	}{
 		"not reached": {choice{}, errors.New("list"), ""},
 		"offered": {
-			choice{"Hosted", "External, Hosted", true}, nil,
+			choice{"Hosted", "External, Hosted", provisioner.Capabilities{Network: true}}, nil,
 			"True ProvisionerAvailable Provisioner Hosted runs the control plane; this manager offers: External, Hosted",
 		},
 		"offered and failing": {
-			choice{"Hosted", "Hosted", true}, provisioner.Failf(tenancyv1alpha1.ReasonNoStore, "no store"),
+			choice{"Hosted", "Hosted", provisioner.Capabilities{Network: true}}, provisioner.Failf(tenancyv1alpha1.ReasonNoStore, "no store"),
 			"True ProvisionerAvailable Provisioner Hosted runs the control plane; this manager offers: Hosted",
 		},
 		"without a network": {
-			choice{"Magic", "Magic", false}, nil,
+			choice{"Magic", "Magic", provisioner.Capabilities{}}, nil,
 			"True ProvisionerAvailable Provisioner Magic runs the control plane; this manager offers: Magic. " +
 				"The apiserver does not reach pods of the super cluster, such as the tenant's webhooks",
 		},
 		"not offered": {
-			choice{"Native", "Hosted", false}, provisioner.Failf(tenancyv1alpha1.ReasonProvisionerUnavailable, "it has: Hosted"),
+			choice{"Native", "Hosted", provisioner.Capabilities{}}, provisioner.Failf(tenancyv1alpha1.ReasonProvisionerUnavailable, "it has: Hosted"),
 			"False ProvisionerUnavailable it has: Hosted",
 		},
 	} {

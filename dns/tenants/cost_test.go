@@ -18,6 +18,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	networkv1 "github.com/virtualcluster/virtualcluster/apis/network/v1"
+	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
 // Sizes of the measurement.
@@ -47,6 +50,27 @@ func TestCost(t *testing.T) {
 	w.populate()
 	w.askAll()
 	w.report(fmt.Sprintf("a tenant with %d more Services and %d more pods", costServices, costPods), (resident(t)-before)/costTenants, costLimitWorking)
+}
+
+// TestCostOfNetworks prints the memory of Services and pods of a tenant on one
+// network, and of as many on a hundred.
+func TestCostOfNetworks(t *testing.T) {
+	const objects, limit = 5000, 16 << 20
+	for _, networks := range []int{1, 100} {
+		w := newWorld(t, DefaultLimits())
+		before := resident(t)
+		for i := range objects {
+			in := map[string]string{networkv1.Label: fmt.Sprintf("network-%d", i%networks)}
+			pod := podOf("red", fmt.Sprintf("pod-%d", i), fmt.Sprintf("10.4.%d.%d", i/256, i%256))
+			pod.Labels = in
+			w.add(w.directory.pods, pod)
+			w.add(w.directory.services, &corev1.Service{
+				ObjectMeta: metav1.ObjectMeta{Namespace: names.SuperNamespace("red", "default"), Name: fmt.Sprintf("service-%d", i), Labels: in},
+				Spec:       corev1.ServiceSpec{ClusterIPs: []string{fmt.Sprintf("10.3.%d.%d", i/256, i%256)}},
+			})
+		}
+		w.report(fmt.Sprintf("%d Services and as many pods, networks: %d", objects, networks), resident(t)-before, limit)
+	}
 }
 
 // askAll sends each tenant queries by UDP and TCP.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/virtualcluster/virtualcluster/internal/lastknown"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
@@ -30,29 +31,54 @@ const unfinished = "status.phase!=" + string(corev1.PodSucceeded) + ",status.pha
 // Directory is what the super cluster has of all tenants, reduced to what DNS
 // needs. Names and addresses are those of the super cluster.
 type Directory struct {
-	namespaces, services, slices, pods cache.SharedIndexInformer
+	namespaces cache.SharedIndexInformer
+	// The copies of objects of tenants, and the objects of tenants that have none:
+	// those of converted tenants.
+	caches
+
+	converted caches
 }
+
+// caches are those of one selector.
+type caches struct{ services, slices, pods cache.SharedIndexInformer }
+
+func (d *Directory) each(of func(caches) cache.SharedIndexInformer) []cache.SharedIndexInformer {
+	return []cache.SharedIndexInformer{of(d.caches), of(d.converted)}
+}
+
+func servicesIn(c caches) cache.SharedIndexInformer { return c.services }
+func slicesIn(c caches) cache.SharedIndexInformer   { return c.slices }
+func podsIn(c caches) cache.SharedIndexInformer     { return c.pods }
+
+// Labels by which the objects of tenants are selected. What the platform has in the
+// namespaces of converted tenants has both.
+const (
+	ofCopies    = names.VCName
+	ofConverted = names.Converted + ",!" + names.VCName
+)
 
 // NewDirectory returns a directory that is empty until it runs.
 func NewDirectory(super kubernetes.Interface) (*Directory, error) {
-	of := func(fields string) informers.SharedInformerFactory {
+	of := func(labels, fields string) informers.SharedInformerFactory {
 		return informers.NewSharedInformerFactoryWithOptions(super, 0, informers.WithTransform(reduce),
 			informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-				o.LabelSelector, o.FieldSelector = names.VCName, fields
+				o.LabelSelector, o.FieldSelector = labels, fields
 			}))
 	}
-	all := of("")
-	d := &Directory{
-		namespaces: all.Core().V1().Namespaces().Informer(),
-		services:   all.Core().V1().Services().Informer(),
-		slices:     all.Discovery().V1().EndpointSlices().Informer(),
-		pods:       of(unfinished).Core().V1().Pods().Informer(),
+	d := &Directory{namespaces: of(ofCopies, "").Core().V1().Namespaces().Informer()}
+	var err error
+	for labels, made := range map[string]*caches{ofCopies: &d.caches, ofConverted: &d.converted} {
+		all := of(labels, "")
+		*made = caches{
+			services: all.Core().V1().Services().Informer(), slices: all.Discovery().V1().EndpointSlices().Informer(),
+			pods: of(labels, unfinished).Core().V1().Pods().Informer(),
+		}
+		err = errors.Join(err,
+			made.services.AddIndexers(cache.Indexers{byAddress: addressesOf}),
+			made.slices.AddIndexers(cache.Indexers{byAddress: addressesOf, byService: serviceOf, byListener: listenerOf}),
+			made.pods.AddIndexers(cache.Indexers{byAddress: addressesOf}),
+		)
 	}
-	err := errors.Join(
-		d.services.AddIndexers(cache.Indexers{byAddress: addressesOf}),
-		d.slices.AddIndexers(cache.Indexers{byAddress: addressesOf, byService: serviceOf, byListener: listenerOf}),
-		d.pods.AddIndexers(cache.Indexers{byAddress: addressesOf}),
-	)
 	if err != nil {
 		return nil, fmt.Errorf("index the super cluster: %w", err)
 	}
@@ -74,7 +100,7 @@ func (d *Directory) Run(ctx context.Context, changed func()) error {
 }
 
 func (d *Directory) all() []cache.SharedIndexInformer {
-	return []cache.SharedIndexInformer{d.namespaces, d.services, d.slices, d.pods}
+	return slices.Concat([]cache.SharedIndexInformer{d.namespaces}, d.each(servicesIn), d.each(slicesIn), d.each(podsIn))
 }
 
 // HasSynced reports whether the directory is complete.
@@ -98,10 +124,7 @@ func onChange(changed func()) cache.ResourceEventHandler {
 }
 
 func concernsListeners(obj any) bool {
-	if unknown, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		obj = unknown.Obj
-	}
-	slice, ok := obj.(*endpointSlice)
+	slice, ok := lastknown.Of[*endpointSlice](obj)
 	return !ok || slice.listener != nil
 }
 
@@ -129,34 +152,43 @@ func (d *Directory) superNamespace(key, tenants string) string {
 
 // service returns a Service of the super cluster; nil if there is none.
 func (d *Directory) service(superNamespace, name string) *service {
-	obj, exists, _ := d.services.GetStore().GetByKey(superNamespace + "/" + name)
-	if !exists {
-		return nil
+	for _, services := range d.each(servicesIn) {
+		if obj, exists, _ := services.GetStore().GetByKey(superNamespace + "/" + name); exists {
+			return obj.(*service)
+		}
 	}
-	return obj.(*service)
+	return nil
 }
 
 // servicesAt returns the Services of all tenants with a cluster IP.
 func (d *Directory) servicesAt(ip string) []*service {
-	return find[*service](d.services, byAddress, ip)
+	return find[*service](d.each(servicesIn), byAddress, ip)
 }
 
 // slicesOf returns the EndpointSlices of a Service.
 func (d *Directory) slicesOf(superNamespace, service string) []*endpointSlice {
-	return find[*endpointSlice](d.slices, byService, superNamespace+"/"+service)
+	return find[*endpointSlice](d.each(slicesIn), byService, superNamespace+"/"+service)
 }
 
 // slicesWith returns the EndpointSlices of all tenants with an address.
 func (d *Directory) slicesWith(ip string) []*endpointSlice {
-	return find[*endpointSlice](d.slices, byAddress, ip)
+	return find[*endpointSlice](d.each(slicesIn), byAddress, ip)
+}
+
+// listenerSlices returns the EndpointSlices that lead to this process, which are the
+// platform's.
+func (d *Directory) listenerSlices() []*endpointSlice {
+	return find[*endpointSlice]([]cache.SharedIndexInformer{d.slices}, byListener, byListener)
 }
 
 // find returns the objects with a value of an index.
-func find[T any](informer cache.SharedIndexInformer, index, value string) []T {
-	objects, _ := informer.GetIndexer().ByIndex(index, value) // fails for an unknown index alone
-	found := make([]T, len(objects))
-	for i := range objects {
-		found[i] = objects[i].(T)
+func find[T any](in []cache.SharedIndexInformer, index, value string) []T {
+	var found []T
+	for _, informer := range in {
+		objects, _ := informer.GetIndexer().ByIndex(index, value) // fails for an unknown index alone
+		for _, object := range objects {
+			found = append(found, object.(T))
+		}
 	}
 	return found
 }
@@ -179,7 +211,7 @@ const (
 // node's address, and share it.
 func (d *Directory) Holder(address netip.Addr, key string) Holder {
 	own, foreign := false, false
-	for _, p := range find[*pod](d.pods, byAddress, address.String()) {
+	for _, p := range find[*pod](d.each(podsIn), byAddress, address.String()) {
 		owner, _ := d.owner(p.namespace)
 		own = own || owner == key
 		foreign = foreign || owner != key && !p.hostNetwork
@@ -198,7 +230,7 @@ func (d *Directory) Holder(address netip.Addr, key string) Holder {
 // if they are in several, as pods in the network of a node can be, or if there is
 // none.
 func (d *Directory) Network(address netip.Addr, key string) (network string, known bool) {
-	for _, p := range find[*pod](d.pods, byAddress, address.String()) {
+	for _, p := range find[*pod](d.each(podsIn), byAddress, address.String()) {
 		if owner, _ := d.owner(p.namespace); owner != key {
 			continue
 		}

@@ -91,7 +91,7 @@ func TestFilter(t *testing.T) {
 				}
 			}
 			for _, want := range []byte{0, 1, 3} {
-				if err := socket.SetReadDeadline(time.Now().Add(time.Second)); err != nil {
+				if err := socket.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
 					t.Fatal(err)
 				}
 				packet := make([]byte, 1)

@@ -105,7 +105,7 @@ func (l *listeners) reconcile(ctx context.Context) bool {
 // wanted returns the listeners that the super cluster lists, by cluster key.
 func (l *listeners) wanted() map[string]listenerSpec {
 	wanted := map[string]listenerSpec{}
-	for _, slice := range find[*endpointSlice](l.directory.slices, byListener, byListener) {
+	for _, slice := range l.directory.listenerSlices() {
 		if key, namespace := l.directory.owner(slice.Namespace); key != "" && namespace == metav1.NamespaceSystem {
 			wanted[key] = *slice.listener
 		}

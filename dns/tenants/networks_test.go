@@ -37,10 +37,19 @@ func (w *world) addLab() {
 	}
 	slice.Labels[discoveryv1.LabelServiceName] = "workers"
 	w.add(w.directory.slices, slice)
-	for namespace, service := range map[string]string{"default": apiService, metav1.NamespaceSystem: names.DNSService} {
+	for namespace, service := range map[string]string{"default": names.APIService, metav1.NamespaceSystem: names.DNSService} {
 		shared := &corev1.Service{ObjectMeta: meta(namespace, service), Spec: addressed("10.1.0.1")}
 		shared.Labels[networkv1.Label] = "default"
 		w.add(w.directory.services, shared)
+		own := &corev1.Service{ObjectMeta: meta(namespace, service+"-lab"), Spec: addressed("10.1.0.91")}
+		own.Labels[names.NetworkService] = service
+		w.add(w.directory.services, own)
+		leads := &discoveryv1.EndpointSlice{
+			ObjectMeta: meta(namespace, service+"-lab"), AddressType: discoveryv1.AddressTypeIPv4,
+			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.1.1.91"}}},
+		}
+		leads.Labels[discoveryv1.LabelServiceName] = service + "-lab"
+		w.add(w.directory.slices, leads)
 	}
 }
 
@@ -73,8 +82,10 @@ func TestNetworks(t *testing.T) {
 		"an address of a pod":  {"1.1.1.10.in-addr.arpa.", dns.TypePTR, "db-0.db.default.svc.cluster.local.", ""},
 		"a pod's of the other": {"9.1.1.10.in-addr.arpa.", dns.TypePTR, "", "worker-0.workers.default.svc.cluster.local."},
 		"a name for a Service": {"inside.default.svc.cluster.local.", dns.TypeA, "web.default.svc.cluster.local. 10.1.0.80", "NXDOMAIN"},
-		"the apiserver":        {"kubernetes.default.svc.cluster.local.", dns.TypeA, "10.1.0.1", "10.1.0.1"},
-		"the DNS":              {"kube-dns.kube-system.svc.cluster.local.", dns.TypeA, "10.1.0.1", "10.1.0.1"},
+		"the apiserver":        {"kubernetes.default.svc.cluster.local.", dns.TypeA, "10.1.0.1", "10.1.0.91"},
+		"the DNS":              {"kube-dns.kube-system.svc.cluster.local.", dns.TypeA, "10.1.0.1", "10.1.0.91"},
+		"the network's API":    {"kubernetes-lab.default.svc.cluster.local.", dns.TypeA, "NXDOMAIN", "10.1.0.91"},
+		"the network's DNS":    {"kube-dns-lab.kube-system.svc.cluster.local.", dns.TypeA, "NXDOMAIN", "10.1.0.91"},
 		"a namespace":          {"default.svc.cluster.local.", dns.TypeA, "", ""},
 		"outside":              {"www.example.com.", dns.TypeA, outside, outside},
 	} {
@@ -85,6 +96,50 @@ func TestNetworks(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestForgedServicesOfNetworks: the plain names lead to Services of the platform
+// alone, and only when these lead somewhere.
+func TestForgedServicesOfNetworks(t *testing.T) {
+	for name, change := range map[string]func(*corev1.Service){
+		"of the tenant's own":  func(s *corev1.Service) { delete(s.Labels, names.NetworkService) },
+		"for another Service":  func(s *corev1.Service) { s.Labels[names.NetworkService] = names.DNSService },
+		"in another network":   func(s *corev1.Service) { s.Labels[networkv1.Label] = "default" },
+		"of another namespace": func(s *corev1.Service) { s.Namespace = names.SuperNamespace("red", "other") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, DefaultLimits())
+			w.addLab()
+			key := names.SuperNamespace("red", "default") + "/kubernetes-lab"
+			own, _, err := w.directory.services.GetStore().GetByKey(key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := w.directory.services.GetIndexer().Delete(own); err != nil {
+				t.Fatal(err)
+			}
+			forged := &corev1.Service{
+				ObjectMeta: metav1.ObjectMeta{
+					Namespace: names.SuperNamespace("red", "default"), Name: "kubernetes-lab",
+					Labels: map[string]string{networkv1.Label: "lab", names.NetworkService: names.APIService},
+				},
+				Spec: corev1.ServiceSpec{ClusterIP: "10.1.0.66", ClusterIPs: []string{"10.1.0.66"}, Ports: []corev1.ServicePort{{Port: 443}}},
+			}
+			change(forged)
+			w.add(w.directory.services, forged)
+			w.shouldAnswer(query{labPod, "red", "udp", "kubernetes.default.svc.cluster.local.", dns.TypeA, time.Second}, "10.1.0.1")
+		})
+	}
+	t.Run("without endpoints", func(t *testing.T) {
+		w := newWorld(t, DefaultLimits())
+		w.addLab()
+		for _, slice := range w.directory.slicesOf(names.SuperNamespace("red", "default"), "kubernetes-lab") {
+			if err := w.directory.slices.GetIndexer().Delete(slice); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.shouldAnswer(query{labPod, "red", "udp", "kubernetes.default.svc.cluster.local.", dns.TypeA, time.Second}, "10.1.0.1")
+	})
 }
 
 // TestNetworksOfAnAddress: while pods of several networks have an address, as

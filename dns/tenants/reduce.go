@@ -69,6 +69,9 @@ type service struct {
 
 	// network is the one of the tenant's networks that it is in.
 	network string
+	// standsFor is the name of the Service for which it is the network's; empty for
+	// one of the tenant's own.
+	standsFor string
 }
 
 // endpointSlice is an EndpointSlice of a tenant's Service.
@@ -95,12 +98,12 @@ func reduce(obj any) (any, error) {
 		a := o.Annotations
 		return &namespace{reduceMeta(o), a[names.Cluster], a[names.Namespace]}, nil
 	case *corev1.Service:
-		network := o.Labels[networkv1.Label]
+		network, standsFor := o.Labels[networkv1.Label], o.Labels[names.NetworkService]
 		svc, err := object.ToService(withName(o))
 		if err != nil {
 			return nil, err
 		}
-		return &service{svc.(*object.Service), network}, nil
+		return &service{svc.(*object.Service), network, standsFor}, nil
 	case *discoveryv1.EndpointSlice:
 		listener := listenerSpecOf(o)
 		slice, err := object.EndpointSliceToEndpoints(o)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,10 +16,6 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
-
-// apiService is the name of a tenant's Service of its apiserver, in namespace
-// default.
-const apiService = "kubernetes"
 
 // errNone is the error for objects that a tenant does not have.
 var errNone = errors.New("not found")
@@ -51,7 +48,7 @@ func (v *view) has(svc *service, namespace string) bool {
 	}
 	switch namespace {
 	case metav1.NamespaceDefault:
-		return svc.Name == apiService
+		return svc.Name == names.APIService
 	case metav1.NamespaceSystem:
 		return svc.Name == names.DNSService
 	}
@@ -78,7 +75,28 @@ func (v *view) SvcIndex(index string) []*object.Service {
 	if svc == nil {
 		return nil
 	}
-	return []*object.Service{tenantsService(svc, namespace)}
+	found := tenantsService(svc, namespace)
+	if own := v.ownOf(svc); own != nil {
+		found.ClusterIPs = own.ClusterIPs
+	}
+	return []*object.Service{found}
+}
+
+// ownOf returns the Service of the network that stands for one of the cluster; nil
+// if there is none, or it does not lead anywhere yet.
+func (v *view) ownOf(svc *service) *service {
+	if !v.known {
+		return nil
+	}
+	own := v.directory.service(svc.Namespace, svc.Name+"-"+v.network)
+	if own == nil || own.standsFor != svc.Name || own.network != v.network {
+		return nil
+	}
+	leads := func(slice *endpointSlice) bool { return len(slice.IndexIP) > 0 }
+	if !slices.ContainsFunc(v.directory.slicesOf(own.Namespace, own.Name), leads) {
+		return nil
+	}
+	return own
 }
 
 // SvcIndexReverse returns the tenant's Services with a cluster IP.

@@ -10,8 +10,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -20,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/gateway/convert/resources"
 	"github.com/virtualcluster/virtualcluster/gateway/forward"
 	"github.com/virtualcluster/virtualcluster/gateway/front"
 	"github.com/virtualcluster/virtualcluster/gateway/tenants"
@@ -82,7 +85,14 @@ func New(super *rest.Config, options Options) (manager.Manager, error) {
 		return nil, err
 	}
 	index := tenants.NewIndex(options.DefaultTenant)
-	if err := (&reconciler{Reader: mgr.GetClient(), index: index}).setup(mgr); err != nil {
+	converter, err := newConverter(config, mgr, options)
+	if err != nil {
+		return nil, err
+	}
+	if err := mgr.Add(converter); err != nil {
+		return nil, fmt.Errorf("add what serves converted tenants: %w", err)
+	}
+	if err := (&reconciler{Reader: mgr.GetClient(), index: index, converter: converter}).setup(mgr); err != nil {
 		return nil, fmt.Errorf("set up the reconciler of tenants: %w", err)
 	}
 	if options.DefaultTenant.Name != "" {
@@ -96,6 +106,7 @@ func New(super *rest.Config, options Options) (manager.Manager, error) {
 	}
 	handler := &front.Handler{
 		Domain: options.Domain, Index: index, Reviewer: reviewer, Limits: options.Limits, Metrics: metrics, Forwarder: forward.NewForwarder(),
+		Admission: converter.admission.handler, Conversion: converter.conversion.handler,
 	}
 	if options.Projects {
 		if handler.Projects, err = addProjects(mgr, config); err != nil {
@@ -106,7 +117,7 @@ func New(super *rest.Config, options Options) (manager.Manager, error) {
 		handler.Log = mgr.GetLogger().WithName("access")
 	}
 	err = mgr.Add(&front.Server{
-		Address: options.Address, Listener: options.Listener, Certificate: certificate, Handler: handler, Log: mgr.GetLogger(),
+		Address: options.Address, Listeners: options.Listeners, Certificate: certificate, Handler: handler, Log: mgr.GetLogger(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("add the server: %w", err)
@@ -118,17 +129,25 @@ func New(super *rest.Config, options Options) (manager.Manager, error) {
 // and of their Secrets those that are for the gateway.
 func newManager(super *rest.Config, options Options) (manager.Manager, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, tenancyv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, apiextensionsv1.AddToScheme, tenancyv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("set up scheme: %w", err)
 		}
 	}
+	converted, err := labels.Parse(names.Converted)
+	if err != nil {
+		return nil, fmt.Errorf("select what converted tenants have: %w", err)
+	}
 	managerOptions := options.Manager(name, scheme)
 	managerOptions.Cache = cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
-		ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: {
-			Field: fields.OneTermEqualSelector(metav1.ObjectNameField, names.GatewaySecret),
-		}},
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.Secret{}:    {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, names.GatewaySecret)},
+			&corev1.Namespace{}: {Label: converted},
+			&resources.CRD{}: {Label: converted, Transform: func(object any) (any, error) {
+				return resources.Trim(object.(*resources.CRD)), nil
+			}},
+		},
 	}
 	mgr, err := manager.New(super, managerOptions)
 	if err != nil {

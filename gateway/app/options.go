@@ -13,15 +13,16 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/gateway/front"
 	"github.com/virtualcluster/virtualcluster/internal/component"
+	"github.com/virtualcluster/virtualcluster/internal/egress"
 )
 
 // Options are the settings of a gateway.
 type Options struct {
 	// Address is where it serves tenants.
 	Address string
-	// Listener serves instead of Address, for a program that has to know the
+	// Listeners serve instead of Address, for a program that has to know the
 	// port before it starts a gateway.
-	Listener net.Listener
+	Listeners []net.Listener
 	// CertFile and KeyFile are the serving certificate and its key. They are
 	// read again when they change.
 	CertFile, KeyFile string
@@ -41,6 +42,13 @@ type Options struct {
 	Projects bool
 	// Limits are those of a caller.
 	Limits front.Limits
+	// TenantEgress are the networks outside of the super cluster that webhooks of
+	// converted tenants may be in, and Internal those of the super cluster's pods and
+	// Services.
+	TenantEgress, Internal []string
+	// Egress decides about connections to these webhooks instead, for a program that
+	// has such a policy.
+	Egress *egress.Policy
 	// AccessLog logs each request.
 	AccessLog bool
 	component.Options
@@ -80,6 +88,10 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"how many of them may be to the control plane of one tenant")
 	flags.Int64Var(&o.Limits.Body, "max-body", o.Limits.Body,
 		"size of a request in bytes, except for one to a server behind an apiserver")
+	flags.StringSliceVar(&o.TenantEgress, "tenant-egress-cidr", o.TenantEgress,
+		"networks outside of the super cluster in which converted tenants may have webhooks; none by default")
+	flags.StringSliceVar(&o.Internal, "internal-cidr", o.Internal,
+		"networks of the super cluster's pods and Services, which --tenant-egress-cidr does not open")
 	flags.BoolVar(&o.AccessLog, "access-log", o.AccessLog, "log a line for each request, without query and headers")
 	o.AddEndpointFlags(flags)
 }
@@ -87,7 +99,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 // Validate says which settings make no sense.
 func (o *Options) Validate() error {
 	var errs []error
-	if o.Address == "" && o.Listener == nil {
+	if o.Address == "" && len(o.Listeners) == 0 {
 		errs = append(errs, errors.New("--bind-address is missing"))
 	}
 	files := o.CertFile != "" && o.KeyFile != ""
@@ -101,5 +113,6 @@ func (o *Options) Validate() error {
 	if o.Domain != "" && len(validation.IsDNS1123Subdomain(o.Domain)) > 0 {
 		errs = append(errs, fmt.Errorf("--domain is %q: it must be a DNS name in lower case", o.Domain))
 	}
-	return errors.Join(append(errs, o.SuperCluster.validate(), o.Limits.Validate())...)
+	_, err := egress.NewPolicy(o.TenantEgress, o.Internal)
+	return errors.Join(append(errs, err, o.SuperCluster.validate(), o.Limits.Validate())...)
 }

@@ -13,6 +13,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/gateway/projects"
+	"github.com/virtualcluster/virtualcluster/internal/lastknown"
 )
 
 // bookmarkInterval is how often watches get a bookmark.
@@ -88,10 +89,7 @@ func (d *directory) set(object any) {
 }
 
 func (d *directory) remove(object any) {
-	if unknown, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
-		object = unknown.Obj
-	}
-	if vc, ok := object.(*tenancyv1alpha1.VirtualCluster); ok {
+	if vc, ok := lastknown.Of[*tenancyv1alpha1.VirtualCluster](object); ok {
 		d.of.Remove(vc)
 	}
 }

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -36,6 +37,8 @@ type reconciler struct {
 	client.Reader // a cache
 
 	index *tenants.Index
+	// converter makes what serves those that are converted.
+	converter *converter
 	// byAlias has the cache indexed by aliases.
 	byAlias func() error
 }
@@ -52,8 +55,7 @@ func (r *reconciler) setup(mgr manager.Manager) error {
 
 // ownerOf leads from the Secret of a tenant to its VirtualCluster.
 func ownerOf(_ context.Context, secret client.Object) []reconcile.Request {
-	labels := secret.GetLabels()
-	owner := types.NamespacedName{Namespace: labels[names.VCNamespace], Name: labels[names.VCName]}
+	owner := names.OwnerKey(secret.GetLabels())
 	if owner.Namespace == "" || owner.Name == "" {
 		return nil
 	}
@@ -75,16 +77,37 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	if secret == nil {
 		r.index.Remove(req.NamespacedName)
+		r.converter.conversion.tenants.Remove(r.converter.admission.remove(req.NamespacedName))
 		return reconcile.Result{}, nil
 	}
-	tenant, err := tenants.New(vc.Status.ClusterNamespace, accessOf(vc, secret), isDown(vc))
+	access := accessOf(vc, secret)
+	tenant, err := tenants.New(vc.Status.ClusterNamespace, access, isDown(vc))
 	if err != nil {
 		r.index.Remove(req.NamespacedName)
 		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("read Secret %s: %w", client.ObjectKeyFromObject(secret), err))
 	}
 	tenant.Members = vc.Spec.Members
-	r.index.Set(req.NamespacedName, tenant)
-	return reconcile.Result{}, nil
+	if access.IsConverted() {
+		err = r.convert(ctx, vc, access, tenant)
+	}
+	if err == nil || errors.Is(err, errNotFollowing) {
+		r.index.Set(req.NamespacedName, tenant)
+	}
+	return reconcile.Result{}, err
+}
+
+// convert sets what serves a converted tenant. Until that is there, the tenant is
+// down: its clients try again.
+func (r *reconciler) convert(
+	ctx context.Context, vc *tenancyv1alpha1.VirtualCluster, access gatewayaccess.Access, t *tenants.Tenant,
+) error {
+	served, err := r.converter.handler(ctx, vc, access)
+	if err != nil {
+		t.Down = true
+		return fmt.Errorf("serve converted VirtualCluster %s: %w", client.ObjectKeyFromObject(vc), err)
+	}
+	t.Converted, t.Accounts = served, r.converter.accounts(vc)
+	return nil
 }
 
 // findHolders finds out which VirtualClusters have the alias of one, and those

@@ -1,7 +1,6 @@
 package forward
 
 import (
-	"context"
 	"errors"
 	"io"
 	"log"
@@ -87,9 +86,8 @@ func (f *Forwarder) Forward(w http.ResponseWriter, r *http.Request, of Request) 
 	if of.Lasts {
 		buffers = &f.long
 	}
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	defer context.AfterFunc(of.Way.life, cancel)()
+	ctx, end := of.Way.Bound(r.Context())
+	defer end()
 	proxy := httputil.ReverseProxy{
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL, p.Out.Host = target, ""
@@ -139,7 +137,7 @@ func (w *Way) stamp(header http.Header, who user.Info) {
 		return
 	}
 	header.Del("Authorization")
-	dropTokens(header)
+	DropTokens(header)
 	if w.impersonates {
 		impersonate(header, who)
 	} else {
@@ -161,8 +159,8 @@ const TokenProtocol = "base64url.bearer.authorization.k8s.io."
 
 const webSocketProtocols = "Sec-WebSocket-Protocol"
 
-// dropTokens removes tokens from the WebSocket protocols.
-func dropTokens(header http.Header) {
+// DropTokens removes tokens from the WebSocket protocols.
+func DropTokens(header http.Header) {
 	var kept []string
 	for _, values := range header.Values(webSocketProtocols) {
 		for protocol := range strings.SplitSeq(values, ",") {

@@ -76,6 +76,10 @@ func NewWay(access gatewayaccess.Access) (*Way, error) {
 	return w, nil
 }
 
+// NewConvertedWay makes the way of a tenant without an apiserver. Nothing is
+// forwarded on it; the requests of the tenant last as long as it.
+func NewConvertedWay() *Way { return newWay(nil) }
+
 func newWay(server *url.URL) *Way {
 	w := &Way{server: server}
 	w.life, w.end = context.WithCancel(context.Background()) // until Close
@@ -90,6 +94,13 @@ func (w *Way) Close() {
 			all.closeIdle()
 		}
 	}
+}
+
+// Bound returns a context that ends with the way, and what ends it.
+func (w *Way) Bound(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(w.life, cancel)
+	return ctx, func() { stop(); cancel() }
 }
 
 func (w *Way) newTransports(config *tls.Config) *transports {

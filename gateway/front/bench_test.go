@@ -33,9 +33,12 @@ type world struct {
 	roots           *x509.CertPool
 	user            tls.Certificate
 	index           *tenants.Index
+	// stop has the gateway drain, and stopped says that it has ended.
+	stop    context.CancelFunc
+	stopped <-chan struct{}
 }
 
-func newWorld(b *testing.B, serve http.HandlerFunc) world {
+func newWorld(b testing.TB, serve http.HandlerFunc, change ...func(*Handler)) world {
 	b.Helper()
 	authority := must(pki.NewAuthority("kubernetes", time.Hour, time.Now()))
 	roots := x509.NewCertPool()
@@ -64,21 +67,27 @@ func newWorld(b *testing.B, serve http.HandlerFunc) world {
 	index.Set(types.NamespacedName{Name: "red"}, red)
 	listener := must((&net.ListenConfig{}).Listen(b.Context(), "tcp", "127.0.0.1:0"))
 	front := &Server{
-		Listener: listener, Log: logr.Discard(),
+		Listeners: []net.Listener{listener}, Log: logr.Discard(),
 		Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &serving, nil },
 		Handler: &Handler{
 			Index: index, Limits: Limits{Requests: 10000, Streams: 10000, Body: 8 << 20},
 			Metrics: must(NewMetrics(prometheus.NewRegistry())), Forwarder: forward.NewForwarder(),
 		},
 	}
+	for _, each := range change {
+		each(front.Handler)
+	}
 	ctx, cancel := context.WithCancel(b.Context())
-	stopped := make(chan error, 1)
-	go func() { stopped <- front.Start(ctx) }()
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		_ = front.Start(ctx) // the requests tell
+	}()
 	b.Cleanup(func() {
 		cancel()
 		<-stopped
 	})
-	return world{server.Listener.Addr().String(), listener.Addr().String(), roots, user, index}
+	return world{server.Listener.Addr().String(), listener.Addr().String(), roots, user, index, cancel, stopped}
 }
 
 func must[T any](value T, err error) T {
@@ -101,7 +110,7 @@ func (w world) ways() []way {
 	}
 }
 
-func (w world) client(b *testing.B, of way) *http.Client {
+func (w world) client(b testing.TB, of way) *http.Client {
 	b.Helper()
 	config := &tls.Config{RootCAs: w.roots}
 	if of.certificate {

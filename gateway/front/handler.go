@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -17,11 +18,13 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/virtualcluster/virtualcluster/gateway/convert/admission"
 	"github.com/virtualcluster/virtualcluster/gateway/forward"
 	"github.com/virtualcluster/virtualcluster/gateway/identity"
 	"github.com/virtualcluster/virtualcluster/gateway/projects"
 	"github.com/virtualcluster/virtualcluster/gateway/resolve"
 	"github.com/virtualcluster/virtualcluster/gateway/tenants"
+	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
 // Handler serves the requests of all tenants.
@@ -43,7 +46,10 @@ type Handler struct {
 	// Projects serves the API of projects to a user of the super cluster, and makes
 	// members reach their tenants; nil for neither.
 	Projects *projects.Handler
-	// Forwarder forwards them.
+	// Admission serves the calls of the super cluster's webhooks, and Conversion those
+	// of its CRDs. They have a secret in their path, and are not logged.
+	Admission, Conversion http.Handler
+	// Forwarder forwards requests.
 	Forwarder *forward.Forwarder
 
 	inFlight inFlight
@@ -60,6 +66,14 @@ type call struct {
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if h.Admission != nil && strings.HasPrefix(r.URL.Path, admission.Path) {
+		h.Admission.ServeHTTP(w, r)
+		return
+	}
+	if h.Conversion != nil && strings.HasPrefix(r.URL.Path, names.ConversionPath) {
+		h.Conversion.ServeHTTP(w, r)
+		return
+	}
 	c := &call{began: time.Now(), class: refusedClass}
 	response := &recorder{ResponseWriter: w}
 	defer h.report(r, c, response)
@@ -122,13 +136,19 @@ func (h *Handler) identify(r *http.Request, asked resolve.Asked, now time.Time) 
 	if h.Projects == nil {
 		caller.SuperUser = nil
 	}
-	switch {
-	case errors.Is(err, identity.ErrTooManyTokens):
-		return caller, apierrors.NewTooManyRequests(err.Error(), busyRetrySeconds)
-	case err != nil:
-		return caller, unavailable("the super cluster does not answer")
+	if err != nil {
+		err = reviewError(err)
 	}
-	return caller, nil
+	return caller, err
+}
+
+// reviewError returns the error of a token that could not be reviewed as one of
+// the API.
+func reviewError(err error) error {
+	if errors.Is(err, identity.ErrTooManyTokens) {
+		return apierrors.NewTooManyRequests(err.Error(), busyRetrySeconds)
+	}
+	return unavailable("the super cluster does not answer")
 }
 
 // mayBeOfSuper reports whether a request may be one of a user of the super

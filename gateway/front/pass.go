@@ -14,7 +14,10 @@ import (
 func (h *Handler) passTo(serverName string) *tenants.Tenant {
 	if label := resolve.DirectLabel(serverName, h.Domain); label != "" {
 		entry, _ := h.Index.Find(label)
-		return h.Index.ByKey(entry.Key)
+		if tenant := h.Index.ByKey(entry.Key); tenant != nil && tenant.Converted == nil {
+			return tenant
+		}
+		return nil
 	}
 	if resolve.IsBelow(serverName, h.Domain) {
 		return nil // whatever an External control plane calls itself

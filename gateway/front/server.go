@@ -40,9 +40,9 @@ const (
 
 // Server accepts the connections of clients. It is a Runnable of a manager.
 type Server struct {
-	// Address is where it listens, unless there is a Listener already.
-	Address  string
-	Listener net.Listener
+	// Address is where it listens, unless there are Listeners already.
+	Address   string
+	Listeners []net.Listener
 	// Certificate is the serving certificate, asked for at each handshake.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	Handler     *Handler
@@ -55,11 +55,11 @@ func (s *Server) NeedLeaderElection() bool { return false }
 // Start serves until ctx ends. Requests in flight may then end by themselves
 // for a while.
 func (s *Server) Start(ctx context.Context) error {
-	listener, err := s.listen(ctx)
+	listeners, err := s.listen(ctx)
 	if err != nil {
 		return err
 	}
-	own := &accepted{address: listener.Addr(), conns: make(chan net.Conn), closed: make(chan struct{})}
+	own := &accepted{address: listeners[0].Addr(), conns: make(chan net.Conn), closed: make(chan struct{})}
 	server := &http.Server{
 		Handler: s.Handler, MaxHeaderBytes: maxHeaders, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
 		ErrorLog:    log.New(io.Discard, "", 0), // a client causes each line
@@ -72,13 +72,17 @@ func (s *Server) Start(ctx context.Context) error {
 			ClientAuth: tls.RequestClientCert, // each tenant has a CA of its own
 		},
 	}
-	s.Log.Info("Serves tenants", "address", listener.Addr().String())
 	var work sync.WaitGroup
 	defer work.Wait()
-	work.Go(func() { s.accept(ctx, listener, own, &work) })
+	for _, listener := range listeners {
+		s.Log.Info("Serves tenants", "address", listener.Addr().String())
+		work.Go(func() { s.accept(ctx, listener, own, &work) })
+	}
 	work.Go(func() {
 		<-ctx.Done()
-		_ = listener.Close()
+		for _, listener := range listeners {
+			_ = listener.Close()
+		}
 		draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 		defer cancel()
 		if server.Shutdown(draining) != nil {
@@ -92,15 +96,15 @@ func (s *Server) Start(ctx context.Context) error {
 	return nil
 }
 
-func (s *Server) listen(ctx context.Context) (net.Listener, error) {
-	if s.Listener != nil {
-		return s.Listener, nil
+func (s *Server) listen(ctx context.Context) ([]net.Listener, error) {
+	if len(s.Listeners) > 0 {
+		return s.Listeners, nil
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Address)
 	if err != nil {
 		return nil, fmt.Errorf("listen for clients: %w", err)
 	}
-	return listener, nil
+	return []net.Listener{listener}, nil
 }
 
 // accept hands connections to the server, or passes them on.

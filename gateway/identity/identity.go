@@ -19,6 +19,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/gateway/forward"
 	"github.com/virtualcluster/virtualcluster/gateway/resolve"
 	"github.com/virtualcluster/virtualcluster/gateway/tenants"
+	"github.com/virtualcluster/virtualcluster/internal/converted"
 )
 
 // Caller is who sends a request.
@@ -41,12 +42,14 @@ type Finder interface {
 	ByAuthority(id []byte) *tenants.Tenant
 	// ByKeyID returns the tenant whose tokens name the key; nil if none has.
 	ByKeyID(id string) *tenants.Tenant
+	// ByKey returns the tenant with a cluster key; nil for none.
+	ByKey(key string) *tenants.Tenant
 }
 
 // Of returns the caller of a request. It is called for each request: a
 // certificate expires, and a CA is replaced, while a connection is open.
 func Of(r *http.Request, finder Finder, now time.Time) (Caller, error) {
-	token := tokenOf(r.Header)
+	token := TokenOf(r.Header)
 	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
 		caller, err := connectionOf(r.Context()).byCertificate(r.TLS.PeerCertificates, finder, now)
 		if err == nil || token == "" {
@@ -57,10 +60,43 @@ func Of(r *http.Request, finder Finder, now time.Time) (Caller, error) {
 		return Caller{Identity: resolve.Identity{Credentials: r.Header.Get("Authorization") != ""}}, nil
 	}
 	caller := Caller{Identity: resolve.Identity{Credentials: true}}
-	if t := finder.ByKeyID(keyIDOf(token)); t != nil {
+	if t := issuedFor(token, finder); t != nil {
 		caller.Of = t.Key
 	}
 	return caller, nil
+}
+
+// issuedFor returns the tenant that can verify a token, by the key that it names.
+// Tokens of converted tenants are signed by the super cluster, and name the
+// tenant as their audience.
+func issuedFor(token string, finder Finder) *tenants.Tenant {
+	head, rest, _ := strings.Cut(token, ".")
+	var header struct {
+		KeyID string `json:"kid"`
+	}
+	if decode(head, &header); header.KeyID != "" {
+		if t := finder.ByKeyID(header.KeyID); t != nil {
+			return t
+		}
+	}
+	payload, _, _ := strings.Cut(rest, ".")
+	var claims struct {
+		Audiences []string `json:"aud"`
+	}
+	decode(payload, &claims)
+	for _, audience := range claims.Audiences {
+		if t := finder.ByKey(converted.OfAudience(audience)); t != nil && t.Converted != nil {
+			return t
+		}
+	}
+	return nil
+}
+
+// decode decodes a part of a JWT, unverified; nothing from one that is none.
+func decode(part string, into any) {
+	if data, err := base64.RawURLEncoding.DecodeString(part); err == nil {
+		_ = json.Unmarshal(data, into) // it is another kind of token
+	}
 }
 
 // verify verifies a certificate by the CA of a tenant. It returns the
@@ -82,14 +118,14 @@ func verify(chain []*x509.Certificate, t *tenants.Tenant, now time.Time) (Caller
 	}
 	caller := Caller{Identity: resolve.Identity{Of: t.Key, Credentials: true}, User: response.User}
 	if t.Key == resolve.System {
-		caller.SuperUser = authenticated(response.User)
+		caller.SuperUser = Authenticated(response.User)
 	}
 	return caller, verified[0], nil
 }
 
-// authenticated returns a user with the group of all users, to which an apiserver
+// Authenticated returns a user with the group of all users, to which an apiserver
 // adds those of certificates, as it does those of tokens.
-func authenticated(who user.Info) user.Info {
+func Authenticated(who user.Info) user.Info {
 	return &user.DefaultInfo{Name: who.GetName(), Groups: append(slices.Clone(who.GetGroups()), user.AllAuthenticated)}
 }
 
@@ -115,8 +151,8 @@ func issuerOf(chain []*x509.Certificate, finder Finder) *tenants.Tenant {
 	return nil
 }
 
-// tokenOf returns the bearer token of a request; empty if it has none.
-func tokenOf(header http.Header) string {
+// TokenOf returns the bearer token of a request; empty if it has none.
+func TokenOf(header http.Header) string {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(header.Get("Authorization")), " ")
 	if strings.EqualFold(scheme, "bearer") {
 		return strings.TrimSpace(token)
@@ -130,24 +166,4 @@ func tokenOf(header http.Header) string {
 		}
 	}
 	return ""
-}
-
-// keyIDOf returns the kid of a JWT, unverified: it says which tenant's apiserver
-// can verify the token.
-func keyIDOf(token string) string {
-	head, _, found := strings.Cut(token, ".")
-	if !found {
-		return ""
-	}
-	data, err := base64.RawURLEncoding.DecodeString(head)
-	if err != nil {
-		return ""
-	}
-	var header struct {
-		KeyID string `json:"kid"`
-	}
-	if json.Unmarshal(data, &header) != nil {
-		return ""
-	}
-	return header.KeyID
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,6 +42,13 @@ func newWorld(t *testing.T) world {
 	t.Cleanup(red.Way.Close)
 	index := tenants.NewIndex(types.NamespacedName{})
 	index.Set(types.NamespacedName{Name: "red"}, red)
+	light, err := tenants.New("light-key", gatewayaccess.Access{Token: []byte("a")}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(light.Way.Close)
+	light.Converted = http.NotFoundHandler()
+	index.Set(types.NamespacedName{Name: "light"}, light)
 	return world{index, authority, red.KeyIDs()[0]}
 }
 
@@ -70,6 +78,12 @@ func token(keyID string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"RS256","kid":"`+keyID+`"}`)) + ".e30.c2ln"
 }
 
+// tokenFor returns a token with the audiences, as JSON, and the kid.
+func tokenFor(audiences, keyID string) string {
+	head, _, _ := strings.Cut(token(keyID), ".")
+	return head + "." + base64.RawURLEncoding.EncodeToString([]byte(`{"aud":`+audiences+`}`)) + ".c2ln"
+}
+
 func TestOf(t *testing.T) {
 	w := newWorld(t)
 	ours, strangers := client(t, w.authority, "jane", "a"), client(t, newAuthority(t), "jane", "a")
@@ -94,6 +108,12 @@ func TestOf(t *testing.T) {
 		"a token":                        {header: bearer(token(w.keyID)), want: red},
 		"one in another spelling":        {header: http.Header{"Authorization": {"bEaReR  " + token(w.keyID)}}, want: red},
 		"one of an unknown key":          {header: bearer(token("other")), want: resolve.Identity{Credentials: true}},
+		"one for a converted tenant":     {header: bearer(tokenFor(`["a","converted.tenancy.x-k8s.io/light-key"]`, "super")), want: resolve.Identity{Of: "light-key", Credentials: true}},
+		"one of a key, for another one":  {header: bearer(tokenFor(`["converted.tenancy.x-k8s.io/light-key"]`, w.keyID)), want: red},
+		"one for a tenant's vault":       {header: bearer(tokenFor(`["converted.tenancy.x-k8s.io/light-key/vault"]`, "super")), want: resolve.Identity{Credentials: true}},
+		"one for a hosted tenant":        {header: bearer(tokenFor(`["converted.tenancy.x-k8s.io/red-key"]`, "super")), want: resolve.Identity{Credentials: true}},
+		"one for no tenant":              {header: bearer(tokenFor(`["converted.tenancy.x-k8s.io/"]`, "super")), want: resolve.Identity{Credentials: true}},
+		"one with a text as audience":    {header: bearer(tokenFor(`"converted.tenancy.x-k8s.io/light-key"`, "super")), want: resolve.Identity{Credentials: true}},
 		"one that is no JWT":             {header: bearer("abc"), want: resolve.Identity{Credentials: true}},
 		"one with a broken head":         {header: bearer("e30x!.e30.x"), want: resolve.Identity{Credentials: true}},
 		"a password":                     {header: http.Header{"Authorization": {"Basic abc"}}, want: resolve.Identity{Credentials: true}},

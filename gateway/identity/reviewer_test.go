@@ -3,6 +3,7 @@ package identity
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -20,7 +21,9 @@ type answering struct {
 
 	token   string
 	reviews int
-	err     error
+	// knowsAudiences: it verifies the audiences.
+	knowsAudiences bool
+	err            error
 }
 
 func (a *answering) Create(
@@ -28,6 +31,9 @@ func (a *answering) Create(
 ) (*authenticationv1.TokenReview, error) {
 	a.reviews++
 	review.Status.Authenticated = review.Spec.Token == a.token
+	if a.knowsAudiences {
+		review.Status.Audiences = review.Spec.Audiences
+	}
 	review.Status.User = authenticationv1.UserInfo{Username: "jane", Groups: []string{"developers"}}
 	return review, a.err
 }
@@ -74,6 +80,29 @@ func TestReviewer(t *testing.T) {
 	}
 }
 
+// TestReviewAudiences: what is known of a token for one audience says nothing of
+// it for another one, nor does an apiserver that knows no audiences.
+func TestReviewAudiences(t *testing.T) {
+	super := &answering{token: "good", knowsAudiences: true}
+	v := NewReviewer(super)
+	review := func(audiences ...string) bool {
+		who, err := v.Review(t.Context(), "good", "10.0.0.1:1", audiences...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return who != nil
+	}
+	for range 2 {
+		if !review("a") || super.reviews != 1 {
+			t.Errorf("it is not known after %d reviews", super.reviews)
+		}
+	}
+	super.knowsAudiences = false
+	if review("b") || !review() {
+		t.Error("the audience makes no difference")
+	}
+}
+
 // TestReviewerBounds: a client that tries tokens is limited, whichever port it
 // uses, and others are not by it.
 func TestReviewerBounds(t *testing.T) {
@@ -92,5 +121,28 @@ func TestReviewerBounds(t *testing.T) {
 	}
 	if _, err := v.Of(bearing(t, "new", "10.0.0.1:1"), resolve.Identity{}); err != nil {
 		t.Errorf("another client: %v", err)
+	}
+}
+
+// TestReviewsAreShared checks that tokens for one audience, from many addresses,
+// leave reviews to those for others.
+func TestReviewsAreShared(t *testing.T) {
+	v := NewReviewer(&answering{token: "good"})
+	asks := func(audience string, tokens int) (reviewed int) {
+		for i := range tokens {
+			_, err := v.Review(t.Context(), fmt.Sprintf("%s-%d", audience, i), fmt.Sprintf("192.0.%d.%d:1", i/250, i%250), audience)
+			if err == nil {
+				reviewed++
+			} else if !errors.Is(err, ErrTooManyTokens) {
+				t.Fatal(err)
+			}
+		}
+		return reviewed
+	}
+	if got := asks("red", 400); got < audienceReviewBurst || got >= allReviewBurst {
+		t.Errorf("%d tokens for one audience were reviewed", got)
+	}
+	if got := asks("blue", 10); got != 10 {
+		t.Errorf("%d tokens for another one were reviewed, want all", got)
 	}
 }

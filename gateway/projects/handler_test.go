@@ -215,7 +215,7 @@ func next(t *testing.T, events <-chan string) string {
 			return "END"
 		}
 		return event
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("no event")
 		return ""
 	}

@@ -3,12 +3,15 @@
 package tenants
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"net/http"
 
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
 
@@ -28,6 +31,12 @@ type Tenant struct {
 	Members members.List
 	// Way leads to the apiserver.
 	Way *forward.Way
+	// Converted serves the requests of a tenant without a control plane; nil for
+	// others.
+	Converted http.Handler
+	// Accounts recognizes the tokens of a tenant without a control plane; nil for
+	// others.
+	Accounts Accounts
 
 	access gatewayaccess.Access
 	// clients verify client certificates.
@@ -39,7 +48,15 @@ type Tenant struct {
 	hidden bool
 }
 
-// New makes a tenant.
+// Accounts recognizes tokens of service accounts.
+type Accounts interface {
+	// Authenticate returns the user of a token; nil for a token that is none. The
+	// client has a remote address.
+	Authenticate(ctx context.Context, token, remote string) (user.Info, error)
+}
+
+// New makes a tenant. One that is converted has no apiserver, and what converts
+// its requests is to be set.
 func New(key string, access gatewayaccess.Access, down bool) (*Tenant, error) {
 	t := &Tenant{Key: key, Down: down, access: access, roots: x509.NewCertPool()}
 	if len(access.ClientCA) > 0 {
@@ -61,6 +78,10 @@ func New(key string, access gatewayaccess.Access, down bool) (*Tenant, error) {
 			}
 			t.keyIDs = append(t.keyIDs, id)
 		}
+	}
+	if access.IsConverted() {
+		t.Way = forward.NewConvertedWay()
+		return t, nil
 	}
 	var err error
 	t.Way, err = forward.NewWay(access)
@@ -115,5 +136,5 @@ func (t *Tenant) KeyIDs() []string { return t.keyIDs }
 
 // isLike reports whether requests can continue with another state of the tenant.
 func (t *Tenant) isLike(other *Tenant) bool {
-	return t.Key == other.Key && t.access.WithoutIssuer().Equal(other.access.WithoutIssuer())
+	return t.Key == other.Key && t.access.Lasting().Equal(other.access.Lasting())
 }

@@ -69,12 +69,21 @@ type set struct {
 const (
 	manager, syncer, agent, dns = "vc-manager", "vc-syncer", "vn-agent", "vc-dns"
 	host, store, gateway        = "vc-host", "vc-store", "vc-gateway"
-	pool                        = "service-addresses"
+	pool, converted             = "service-addresses", "converted-tenants"
 
 	ifWebhook, ifAgent = ".Values.webhook.enabled", ".Values.vnAgent.enabled"
 	ifHost, ifStore    = ".Values.vcHost.enabled", "and .Values.vcHost.enabled .Values.vcStore.enabled"
 	ifDNS, ifPool      = ".Values.vcDNS.enabled", ".Values.serviceAddresses.pool"
 	ifGateway          = ".Values.vcGateway.enabled"
+	ifConverted        = ".Values.convertedTenants.enabled"
+	ifLimits           = "and .Values.convertedTenants.enabled .Values.vcSyncer.quotaValidation"
+)
+
+// metadata begins the metadata of an object, and kept that of one which outlives
+// the release.
+const (
+	metadata = "\nmetadata:\n"
+	kept     = metadata + "  annotations:\n    helm.sh/resource-policy: keep\n"
 )
 
 // annotations adds those that cert-manager reads.
@@ -97,7 +106,7 @@ var sets = []set{
 	// Kept: when it is deleted together with the roles that it aggregates, the
 	// controller that aggregates them may create it again, without an owner.
 	{"rbac/vc-syncer/cluster_role.yaml", syncer, "", []string{
-		"\nmetadata:\n", "\nmetadata:\n  annotations:\n    helm.sh/resource-policy: keep\n",
+		metadata, kept,
 	}},
 	{"rbac/vc-syncer/service_account.yaml", syncer, "", nil},
 	{"rbac/vn-agent/*role*.yaml", agent, ifAgent, nil},
@@ -115,11 +124,21 @@ var sets = []set{
 	// Kept: Services of tenants use its addresses, so that it could not be deleted
 	// but would give out no more.
 	{"servicecidr/service_cidr.yaml", pool, ifPool, []string{
-		"- 10.104.0.0/13", "- {{ .Values.serviceAddresses.pool | quote }}",
-		"\nmetadata:\n", "\nmetadata:\n  annotations:\n    helm.sh/resource-policy: keep\n",
+		"- 10.104.0.0/13", "- {{ .Values.serviceAddresses.pool | quote }}\n" +
+			"  {{- with .Values.serviceAddresses.secondaryPool }}\n  - {{ . | quote }}\n  {{- end }}",
+		metadata, kept,
 	}},
 	{"servicecidr/policy.yaml", pool, ifPool, nil},
 	{"servicecidr/binding.yaml", pool, ifPool, nil},
+	// Kept: with them go the roles and classes of tenants.
+	{"converted/*_crd.yaml", converted, ifConverted, []string{
+		metadata, kept,
+	}},
+	{"converted/*_role.yaml", converted, ifConverted, nil},
+	{"converted/*_policy.yaml", converted, ifConverted, nil},
+	{"converted/webhook/role.yaml", converted, ifLimits, nil},
+	{"converted/webhook/service.yaml", converted, ifLimits, []string{"targetPort: 9443", "targetPort: webhook"}},
+	{"converted/webhook/validating_webhook.yaml", converted, ifLimits, nil},
 	{"dns/config.yaml", dns, ifDNS, nil},
 	{"dns/service.yaml", dns, ifDNS, nil},
 }
@@ -167,6 +186,7 @@ func (s set) template(manifest string) (string, error) {
 		manifest = strings.ReplaceAll(manifest, s.replace[i], s.replace[i+1])
 	}
 	manifest = strings.ReplaceAll(manifest, "namespace: vc-system", "namespace: {{ .Release.Namespace }}")
+	manifest = strings.ReplaceAll(manifest, "system:serviceaccount:vc-system:", "system:serviceaccount:{{ .Release.Namespace }}:")
 	labels := fmt.Sprintf("    {{- include \"virtualcluster.labels\" (list . %q) | nindent 4 }}\n", s.component)
 	manifest = addLabels(manifest, labels)
 	if s.when == "" {
@@ -177,7 +197,7 @@ func (s set) template(manifest string) (string, error) {
 
 // addLabels adds labels to the metadata of each object of a manifest.
 func addLabels(manifest, labels string) string {
-	const metadata, own = "\nmetadata:\n", "\n  labels:\n"
+	const own = "\n  labels:\n"
 	objects := strings.Split(manifest, metadata)
 	for i, object := range objects[1:] {
 		body, rest := object, ""

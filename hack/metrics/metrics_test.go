@@ -44,8 +44,8 @@ func checkFamily(t *testing.T, program string, f *dto.MetricFamily) {
 	if !strings.HasSuffix(f.GetHelp(), ".") {
 		t.Errorf("%s: the help %q is not a sentence", f.GetName(), f.GetHelp())
 	}
-	if strings.HasPrefix(f.GetName(), "vc_syncer_quota_") {
-		return // they have series only for tenants with a quota
+	if strings.HasPrefix(f.GetName(), "vc_syncer_quota_") || strings.HasPrefix(f.GetName(), "vc_syncer_converted_storage_") {
+		return // they have series only for tenants that are limited
 	}
 	for _, l := range f.GetMetric()[0].GetLabel() {
 		for _, unbounded := range []string{"tenant", "cluster", "namespace", "name", "uid"} {

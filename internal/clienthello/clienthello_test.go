@@ -47,7 +47,7 @@ func TestPeekedConnectionStillHandshakes(t *testing.T) {
 	_, err = server.Write([]byte("ho"))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(server.Close()).To(Succeed())
-	g.Eventually(answer).Should(Receive(Equal("ho")))
+	g.Eventually(answer, "20s").Should(Receive(Equal("ho")))
 }
 
 func TestPeekRefusesWhatIsNoClientHello(t *testing.T) {

@@ -57,9 +57,24 @@ func (d *SuperCluster) Holder(address netip.Addr) Holder {
 	for _, obj := range pods {
 		pod := obj.(*corev1.Pod)
 		h.Node = h.Node || pod.Spec.HostNetwork
-		h.Pods = append(h.Pods, pod.Annotations[names.Cluster])
+		h.Pods = append(h.Pods, holdersOf(pod)...)
 	}
 	return h
+}
+
+// holdersOf returns the cluster keys of the tenant of a pod: of one that has a
+// copy in the super cluster, and of one that is converted. A pod with two has an
+// address of none.
+func holdersOf(pod *corev1.Pod) []string {
+	copied, isCopied := pod.Annotations[names.Cluster]
+	converted, isConverted := pod.Labels[names.Converted]
+	switch {
+	case isCopied && isConverted:
+		return []string{copied, converted}
+	case isConverted:
+		return []string{converted}
+	}
+	return []string{copied}
 }
 
 // reduce leaves of an object what the directory needs.
@@ -82,6 +97,9 @@ func reduceMeta(m metav1.ObjectMeta) metav1.ObjectMeta {
 	reduced := metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion}
 	if key, ok := m.Annotations[names.Cluster]; ok {
 		reduced.Annotations = map[string]string{names.Cluster: key}
+	}
+	if key, ok := m.Labels[names.Converted]; ok {
+		reduced.Labels = map[string]string{names.Converted: key}
 	}
 	return reduced
 }

@@ -31,7 +31,12 @@ func TestDirectory(t *testing.T) { synctest.Test(t, testDirectory) }
 func testDirectory(t *testing.T) {
 	inNode := superPod("in-node", "red", "10.9.0.1")
 	inNode.Spec.HostNetwork = true
+	light := superPod("light", "", "10.1.0.6")
+	light.Labels = map[string]string{names.Converted: "light"}
+	forged := superPod("forged", "red", "10.1.0.7")
+	forged.Labels = light.Labels
 	client := fake.NewClientset(
+		light, forged,
 		superPod("one", "red", "10.1.0.1"), superPod("two", "blue", "10.1.0.2"), superPod("three", "", "10.1.0.3"),
 		superPod("both", "red", "10.1.0.4"), superPod("both-too", "blue", "10.1.0.4"), superPod("six", "red", "FD00:0::7"),
 		inNode, superPod("pending", "red", ""),
@@ -49,6 +54,8 @@ func testDirectory(t *testing.T) {
 		"10.1.0.3":    {Pods: []string{""}},
 		"10.1.0.4":    {Pods: []string{"blue", "red"}},
 		"fd00::7":     {Pods: []string{"red"}},
+		"10.1.0.6":    {Pods: []string{"light"}},
+		"10.1.0.7":    {Pods: []string{"light", "red"}},
 		"10.9.0.1":    {Node: true, Pods: []string{"red"}},
 		"203.0.113.9": {Node: true},
 		"10.1.0.9":    {},

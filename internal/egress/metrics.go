@@ -33,6 +33,10 @@ func RegisterMetrics(registerer prometheus.Registerer) error {
 	return err
 }
 
+// refused counts a connection; nil counts none.
 func (m *Metrics) refused(purpose Purpose, reason Reason) {
+	if m == nil {
+		return
+	}
 	m.refusals.WithLabelValues(string(purpose), string(reason)).Inc()
 }

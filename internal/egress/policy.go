@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 )
@@ -23,8 +24,27 @@ type Policy struct {
 	// connects to them: the other control planes and the platform's own
 	// processes listen there.
 	Machine func() ([]netip.Addr, error)
-	// Metrics count what was refused.
+	// Metrics count what was refused; nil for none.
 	Metrics *Metrics
+}
+
+// NewPolicy makes a policy of networks in CIDR notation: those outside of the
+// super cluster that an admin allows, and those of its pods and Services. It has
+// no Directory yet.
+func NewPolicy(outside, internal []string) (*Policy, error) {
+	allowed, err := ParseOutside(outside)
+	if err != nil {
+		return nil, fmt.Errorf("--tenant-egress-cidr: %w", err)
+	}
+	policy := &Policy{Outside: allowed, Machine: Machine}
+	for _, network := range internal {
+		prefix, err := netip.ParsePrefix(network)
+		if err != nil {
+			return nil, fmt.Errorf("--internal-cidr has %q: it must be a network in CIDR notation, such as 10.0.0.0/8", network)
+		}
+		policy.Internal = append(policy.Internal, prefix)
+	}
+	return policy, nil
 }
 
 // Directory knows the holders of addresses in the super cluster. Objects in

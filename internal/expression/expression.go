@@ -21,9 +21,10 @@ const (
 	// maxLoops is how many loops one expression may have. The type checker's
 	// work can double with each.
 	maxLoops = 8
-	// stepsBetweenLooks is the number of rounds of a loop between checks of the
-	// context.
-	stepsBetweenLooks = 100
+	// maxRounds is how many rounds all loops of one expression may have together.
+	// cel-go's own work is quadratic: to count what a round costs, it compares it
+	// with all values before it.
+	maxRounds = 10_000
 )
 
 var errCost = errors.New("the expression takes too many steps")
@@ -56,7 +57,7 @@ func Compile(env *cel.Env, source string) (*Expression, error) {
 		cel.CostTracking(meter{}),
 		cel.CostTrackerOptions(trackers()...),
 		cel.CostLimit(maxCost),
-		cel.InterruptCheckFrequency(stepsBetweenLooks),
+		cel.InterruptCheckFrequency(1), // of rounds
 	)
 	return &Expression{program: program, result: checked.OutputType()}, err
 }
@@ -87,12 +88,19 @@ func loops(parsed *cel.Ast) int {
 
 // Evaluate is the value of the expression for these values of the variables.
 func (e *Expression) Evaluate(ctx context.Context, variables map[string]any, budget *Budget) (ref.Val, error) {
-	value, details, err := e.program.ContextEval(ctx, variables)
+	input, err := cel.NewActivation(variables)
+	if err != nil {
+		return nil, err
+	}
+	passed := &rounds{Activation: input, ctx: ctx}
+	value, details, err := e.program.Eval(passed)
 	if cost := details.ActualCost(); cost != nil {
 		budget.spent += *cost
 	}
 	var cancelled interpreter.EvalCancelledError
 	switch {
+	case passed.number > maxRounds:
+		return nil, errCost
 	case errors.As(err, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded:
 		return nil, errCost
 	case err != nil:

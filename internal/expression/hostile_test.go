@@ -50,6 +50,7 @@ func hostile() map[string]struct{ expression, want string } {
 	again := strings.Repeat
 	return map[string]struct{ expression, want string }{
 		"loops in loops":      {again(ten+".all(x, ", 8) + "true" + again(")", 8), tooMany},
+		"a long loop":         {"lists.range(80000).all(x, x >= 0)", tooMany},
 		"too many loops":      {"[1]" + again(".map(x, {x: x})", 100), "it has 100 loops"},
 		"trees of lists":      {"[[0]]" + again(".map(a, "+list("a", 20)+")", 6) + ".map(a, a == a)", tooMany},
 		"trees of maps":       {"{'a': [0]}" + again(".transformMap(k, v, "+list("v", 20)+")", 6) + " == {}", tooMany},
@@ -91,7 +92,7 @@ func TestHostileExpressionsEnd(t *testing.T) {
 			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("got error %.300v, want %q", err, tc.want)
 			}
-			if took > 20*time.Second {
+			if took > time.Minute {
 				t.Errorf("took %v", took)
 			}
 		})
@@ -117,12 +118,12 @@ func TestBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := Compile(env, "lists.range(10000).all(x, x >= 0)")
+	e, err := Compile(env, "('"+strings.Repeat("x", 90_000)+"' + 'y').size() > 0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	budget := &Budget{}
-	for range maxCostOfAll / 10000 {
+	for range maxCostOfAll / 1000 {
 		if _, err = e.Evaluate(t.Context(), map[string]any{}, budget); err != nil {
 			break
 		}

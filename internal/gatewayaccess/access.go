@@ -34,6 +34,14 @@ type Access struct {
 	// account tokens, in JSON, which the gateway serves to everyone; empty if the
 	// issuer is not public.
 	OpenIDConfiguration, KeySet []byte
+	// Token is that of a service account of the super cluster as which the gateway
+	// sends the converted requests of a tenant without a control plane. Server and CA
+	// are the gateway's own then, and only the client CA is of use beside them.
+	// ContinueKey are 32 random bytes, by which the
+	// gateway seals the tokens to continue lists.
+	Token, ContinueKey []byte
+	// DNS is the address of the DNS of such a tenant; empty if it has none.
+	DNS string
 }
 
 // The keys of a Secret with an Access.
@@ -47,6 +55,9 @@ const (
 	keyKey         = "tls.key"
 	openIDKey      = "openid-configuration"
 	keySetKey      = "jwks"
+	tokenKey       = "token"
+	continueKey    = "continue-key"
+	dnsKey         = "dns"
 )
 
 // Data returns the access as the data of a Secret, without what is empty.
@@ -54,7 +65,7 @@ func (a Access) Data() map[string][]byte {
 	data := map[string][]byte{
 		serverKey: []byte(a.Server), serverNameKey: []byte(a.ServerName), caKey: a.CA,
 		clientCAKey: a.ClientCA, tokenKeysKey: a.TokenKeys, certificateKey: a.Certificate, keyKey: a.Key,
-		openIDKey: a.OpenIDConfiguration, keySetKey: a.KeySet,
+		openIDKey: a.OpenIDConfiguration, keySetKey: a.KeySet, tokenKey: a.Token, continueKey: a.ContinueKey, dnsKey: []byte(a.DNS),
 	}
 	maps.DeleteFunc(data, func(_ string, value []byte) bool { return len(value) == 0 })
 	return data
@@ -66,6 +77,7 @@ func Read(data map[string][]byte) Access {
 		Server: string(data[serverKey]), ServerName: string(data[serverNameKey]), CA: data[caKey],
 		ClientCA: data[clientCAKey], TokenKeys: data[tokenKeysKey], Certificate: data[certificateKey], Key: data[keyKey],
 		OpenIDConfiguration: data[openIDKey], KeySet: data[keySetKey],
+		Token: data[tokenKey], ContinueKey: data[continueKey], DNS: string(data[dnsKey]),
 	}
 }
 
@@ -75,12 +87,23 @@ func (a Access) WithoutIssuer() Access {
 	return a
 }
 
+// IsConverted reports whether the gateway converts the requests of the tenant.
+func (a Access) IsConverted() bool { return len(a.Token) > 0 }
+
+// Lasting returns the access without what changes under requests in flight: the
+// documents of a public issuer, and a token, which is renewed.
+func (a Access) Lasting() Access {
+	a = a.WithoutIssuer()
+	a.Token = nil
+	return a
+}
+
 // Equal reports whether two are the same.
 func (a Access) Equal(b Access) bool { return maps.EqualFunc(a.Data(), b.Data(), bytes.Equal) }
 
 // Keys returns the keys of a Secret with an Access, sorted.
 func Keys() []string {
 	return slices.Sorted(slices.Values([]string{
-		serverKey, serverNameKey, caKey, clientCAKey, tokenKeysKey, certificateKey, keyKey, openIDKey, keySetKey,
+		serverKey, serverNameKey, caKey, clientCAKey, tokenKeysKey, certificateKey, keyKey, openIDKey, keySetKey, tokenKey, continueKey, dnsKey,
 	}))
 }

@@ -7,6 +7,20 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
+func TestForAdmin(t *testing.T) {
+	for name, c := range map[string]struct{ own, gateway, want string }{
+		"a control plane":                    {"own", "", "own"},
+		"a control plane behind the gateway": {"own", "gateway", "own"},
+		"a converted tenant":                 {"", "gateway", "gateway"},
+		"none yet":                           {},
+	} {
+		got := ForAdmin(map[string][]byte{names.AdminKubeconfigKey: []byte(c.own), names.GatewayKubeconfigKey: []byte(c.gateway)})
+		if string(got) != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 func TestForUsers(t *testing.T) {
 	of := func(cluster string) string {
 		return fmt.Sprintf(`{"clusters":[{"name":"c","cluster":{%s}}],"contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],`+

@@ -38,6 +38,8 @@ const (
 	// holds the tenant's part of the pool of Service addresses, by which
 	// ServiceAddressPolicy decides.
 	ServiceCIDR = Domain + "/service-cidr"
+	// SecondaryServiceCIDR is the same of the other IP family.
+	SecondaryServiceCIDR = Domain + "/secondary-service-cidr"
 	// ServiceCIDRPool is a label on the super cluster's ServiceCIDRs of which
 	// tenants get parts, with the value true.
 	ServiceCIDRPool = Domain + "/service-cidr-pool"
@@ -92,7 +94,10 @@ const (
 	// DNSPort is a label on the EndpointSlices SharedDNSSlice. It holds the port
 	// at which the shared DNS answers the tenant.
 	DNSPort = Domain + "/dns-port"
-	// DNSDomain is an annotation on the same EndpointSlices. It holds the DNS
+	// DNSAddress is an annotation on the namespaces of converted tenants. It holds the
+	// address of the tenant's DNS; empty for none.
+	DNSAddress = Domain + "/dns-address"
+	// DNSDomain is an annotation on the same EndpointSlices, and on these namespaces. It holds the DNS
 	// domain of the tenant's cluster.
 	DNSDomain = Domain + "/dns-domain"
 	// ExternalName is an annotation on the copy of a Service of type ExternalName
@@ -118,6 +123,9 @@ const (
 	// Applied is an annotation on what the manager keeps in place in a tenant:
 	// which state of it was applied.
 	Applied = Domain + "/applied"
+	// RotateCA is an annotation on the Secret of a serving certificate: a step of the
+	// rotation of its CA, which the program that keeps the Secret takes.
+	RotateCA = Domain + "/rotate-ca"
 	// RestartedAt is an annotation on a VirtualCluster: a new value restarts
 	// its control plane.
 	RestartedAt = Domain + "/restartedAt"
@@ -147,6 +155,14 @@ const (
 	PurgeCRDs = Domain + "/purge-crds"
 	// Networks is a label on the Secrets NetworksSecret.
 	Networks = Domain + "/networks"
+	// NetworkRecord is an annotation on the copies of pods that the provider of
+	// their network prepares. It holds the network, as JSON.
+	NetworkRecord = Domain + "/network-record"
+	// NetworkService is an annotation on the Services that the syncer creates for a
+	// network of a tenant, and on their EndpointSlices, and a label on the copies of
+	// these Services. It holds the name of the Service that they stand for:
+	// APIService or DNSService.
+	NetworkService = Domain + "/network-service"
 	// CRDSharingPolicy is a label on the super cluster's CRDs, with the value
 	// Forced. Its domain is that of Arktos, whose manifests have it.
 	CRDSharingPolicy = "arktos.futurewei.com/crd-sharing-policy"
@@ -186,12 +202,30 @@ const (
 // others.
 const ServiceAddressPolicy = "service-addresses." + Domain
 
-// DNSService is the name of a tenant's DNS Service, in namespace kube-system.
-const DNSService = "kube-dns"
+// DNSService is the name of a tenant's DNS Service, in namespace kube-system, and
+// APIService that of the Service of its apiserver, in namespace default.
+const (
+	DNSService = "kube-dns"
+	APIService = "kubernetes"
+)
 
 // SharedDNSSlice is the EndpointSlice of the copy of a tenant's DNS Service by
 // which this leads to the DNS that tenants share. Copies do not get the name.
 const SharedDNSSlice = "shared-dns." + Domain
+
+// SharedDNSSliceOf is the name of the EndpointSlice SharedDNSSlice of a DNS
+// Service: those of networks have others.
+func SharedDNSSliceOf(service string) string {
+	if service == DNSService {
+		return SharedDNSSlice
+	}
+	return service + "." + SharedDNSSlice
+}
+
+// IsSharedDNSSlice reports whether a name is one of SharedDNSSliceOf.
+func IsSharedDNSSlice(name string) bool {
+	return name == SharedDNSSlice || strings.HasSuffix(name, "."+SharedDNSSlice)
+}
 
 // Values of the annotation DNS: Dedicated asks for a CoreDNS of the tenant's
 // own. Shared, as a value of the selector of the Service kube-dns, says that the
@@ -266,6 +300,26 @@ func ValidateClusterKey(key string) []string {
 	return validation.IsDNS1123Label(key)
 }
 
+// PlatformPolicy reports whether a name is that of a NetworkPolicy of the platform
+// in a namespace of a converted tenant, which has no others of this form.
+func PlatformPolicy(name string) bool { return strings.HasSuffix(name, "."+Domain) }
+
+// DefaultPolicyPart is the name of one of several NetworkPolicies that together
+// are the default of a converted tenant's namespace, which one selector cannot
+// express.
+func DefaultPolicyPart(i int) string {
+	if i == 0 {
+		return DefaultPolicy
+	}
+	return "tenant-default-" + strconv.Itoa(i) + "." + Domain
+}
+
+// EffectivePolicy is the name of the NetworkPolicy that has the effect of a
+// converted tenant's own.
+func EffectivePolicy(own string) string {
+	return "tenant-own-" + digest(hashDigits, own) + "." + Domain
+}
+
 // Field is the annotation on the copy of a pod that holds what a field of the
 // tenant's pod says, for the pod's containers to read. The path is as in a
 // fieldRef, such as metadata.labels['app'].
@@ -334,14 +388,17 @@ func BeginsNamespace(clusterKey, superNamespace string) bool {
 // becomes the tenant's, and what else begins with the cluster key loses it.
 // virtualCluster is the name that stands for the key alone.
 func TenantText(text, clusterKey, virtualCluster, namespace string) string {
-	if text == "" {
-		return text
-	}
 	pairs := []string{clusterKey + "-", "", clusterKey, virtualCluster}
+	found := strings.Contains(text, clusterKey)
 	if namespace != "" {
 		// A long key is cut in the names of namespaces, so this one may not
 		// contain it.
-		pairs = append([]string{SuperNamespace(clusterKey, namespace), namespace}, pairs...)
+		super := SuperNamespace(clusterKey, namespace)
+		pairs = append([]string{super, namespace}, pairs...)
+		found = found || strings.Contains(text, super)
+	}
+	if !found { // most texts: a replacer costs more than the search
+		return text
 	}
 	return strings.NewReplacer(pairs...).Replace(text)
 }

@@ -18,7 +18,7 @@ func ParseAuthorities(certsPEM, keysPEM []byte, now time.Time) Authorities {
 	var all Authorities
 	for i := range min(len(certs), len(keys)) {
 		authority := Authority{CertPEM: certs[i], KeyPEM: keys[i]}
-		if authority.canSign(now) {
+		if authority.CanSign(now) {
 			all = append(all, authority)
 		}
 	}
@@ -41,7 +41,7 @@ func (all Authorities) Renew(commonName string, validity time.Duration, now time
 // life is left. A successor is made when a third is left.
 func (all Authorities) Signer(now time.Time) Authority {
 	for _, authority := range all[:len(all)-1] {
-		if cert, err := parseCertificate(authority.CertPEM); err == nil && cert.NotAfter.Sub(now) >= cert.NotAfter.Sub(cert.NotBefore)/6 {
+		if !IsEnding(authority.CertPEM, now) {
 			return authority
 		}
 	}
@@ -66,9 +66,9 @@ func (all Authorities) KeysPEM() []byte {
 	return keys
 }
 
-// canSign reports whether the authority is one that this package makes, and has
+// CanSign reports whether the authority is one that this package makes, and has
 // not expired.
-func (a Authority) canSign(now time.Time) bool {
+func (a Authority) CanSign(now time.Time) bool {
 	cert, _, err := a.parse()
 	return err == nil && cert.IsCA && !now.Before(cert.NotBefore) && now.Before(cert.NotAfter)
 }

@@ -72,13 +72,20 @@ func (a Authority) Peer(commonName string, dnsNames []string, validity time.Dura
 
 // NeedsRenewal reports whether less than a third of a certificate's life is
 // left. A certificate that cannot be read needs it too.
-func NeedsRenewal(certPEM []byte, now time.Time) bool {
+func NeedsRenewal(certPEM []byte, now time.Time) bool { return hasLess(certPEM, 3, now) }
+
+// IsEnding reports whether less than a sixth of an authority's life is left: the
+// successor that was made when a third was left signs.
+func IsEnding(certPEM []byte, now time.Time) bool { return hasLess(certPEM, 6, now) }
+
+// hasLess reports whether less than a part of a certificate's life is left.
+func hasLess(certPEM []byte, part time.Duration, now time.Time) bool {
 	cert, err := parseCertificate(certPEM)
 	if err != nil {
 		return true
 	}
 	life := cert.NotAfter.Sub(cert.NotBefore)
-	return cert.NotAfter.Sub(now) < life/3
+	return cert.NotAfter.Sub(now) < life/part
 }
 
 // NotAfter returns when a certificate expires.

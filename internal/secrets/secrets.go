@@ -2,12 +2,11 @@
 package secrets
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"maps"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
@@ -30,22 +29,32 @@ type Keeper struct {
 func (k Keeper) Ensure(
 	ctx context.Context, name types.NamespacedName, renew func(map[string][]byte) (map[string][]byte, error),
 ) (map[string][]byte, error) {
+	var renewed map[string][]byte
+	err := k.Change(ctx, name, func(secret *corev1.Secret) (err error) {
+		renewed, err = renew(secret.Data)
+		secret.Data = renewed
+		return err
+	})
+	return renewed, err
+}
+
+// Change is Ensure for a function that changes the whole Secret.
+func (k Keeper) Change(ctx context.Context, name types.NamespacedName, change func(*corev1.Secret) error) error {
 	secret, err := k.get(ctx, name)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	renewed, err := renew(secret.Data)
-	if err != nil {
-		return nil, fmt.Errorf("renew Secret %s: %w", name, err)
+	before := secret.DeepCopy()
+	if err := change(secret); err != nil {
+		return fmt.Errorf("renew Secret %s: %w", name, err)
 	}
-	if maps.EqualFunc(secret.Data, renewed, bytes.Equal) {
-		return renewed, nil
+	if equality.Semantic.DeepEqual(before, secret) {
+		return nil
 	}
-	secret.Data = renewed
 	if err := k.Client.Update(ctx, secret, client.FieldOwner(k.Owner)); err != nil {
-		return nil, fmt.Errorf("update Secret %s: %w", name, WithoutData(err))
+		return fmt.Errorf("update Secret %s: %w", name, WithoutData(err))
 	}
-	return renewed, nil
+	return nil
 }
 
 // get reads a Secret and creates it if it does not exist. It is applied without

@@ -1,6 +1,6 @@
 // Package servingcert makes and renews the serving certificate of a program. All
-// of its replicas share a Secret, which holds the certificate and the authority
-// that signs it.
+// of its replicas share a Secret, which holds the certificate and the authorities
+// that sign it.
 package servingcert
 
 import (
@@ -21,10 +21,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/internal/secrets"
 )
 
@@ -142,7 +144,7 @@ func (k *Keeper) renew(ctx context.Context) error {
 		return err
 	}
 	if k.Publish != nil {
-		if err := k.Publish(ctx, kept.authorities); err != nil {
+		if err := k.Publish(ctx, kept.trusted()); err != nil {
 			return err
 		}
 	}
@@ -154,11 +156,24 @@ func (k *Keeper) renew(ctx context.Context) error {
 	return nil
 }
 
-// ensure returns what the Secret holds, after it has renewed it if needed.
-func (k *Keeper) ensure(ctx context.Context) (material, error) {
-	data, err := k.secrets.Ensure(ctx, k.Secret, func(data map[string][]byte) (map[string][]byte, error) {
-		renewed, err := read(data).renew(k.Hosts, time.Now())
-		return renewed.data(), err
+// ensure returns what the Secret holds, after it has renewed it if needed, and has
+// taken the step that an admin asks for.
+func (k *Keeper) ensure(ctx context.Context) (kept material, _ error) {
+	err := k.secrets.Change(ctx, k.Secret, func(secret *corev1.Secret) (err error) {
+		now := time.Now()
+		before, step := read(secret.Data, now), Step(secret.Annotations[names.RotateCA])
+		if err := step.check(before.authorities); err != nil {
+			log.FromContext(ctx).Error(err, "Cannot rotate the CA of the serving certificate")
+			step = ""
+		}
+		if kept, err = before.renew(k.Hosts, step, now); err != nil {
+			return err
+		}
+		secret.Data = kept.data()
+		if step != "" {
+			delete(secret.Annotations, names.RotateCA)
+		}
+		return nil
 	})
-	return read(data), err
+	return kept, err
 }

@@ -11,14 +11,15 @@
 // The syncer calls Ensure when a Network changes, and again at intervals, until
 // the Network is deleted and its pods have ended. Then it calls Delete until
 // nothing is left. It writes the status and the finalizer of the Network; a
-// provider returns what they say.
+// provider returns what they say. PreparePod and ReleasePod are called for each
+// pod on the network.
 //
 // Networks are written by tenants, and every tenant can write what another one
 // has written: a provider identifies a network by the tenant and the name, and
-// verifies that the tenant may use what the spec names.
+// verifies that the tenant may use what the spec and a pod's NIC name.
 //
 // Calls are limited to 10 seconds. A provider that panics, hangs or returns
-// errors affects only the network that it was called for.
+// errors affects only the network or pod that it was called for.
 package network
 
 import (
@@ -46,9 +47,9 @@ type Network struct {
 }
 
 // Provider makes the networks of one type. Its methods are called for several
-// networks at a time, and for each one at a time. They are level triggered, safe
-// to repeat, also after a restart of the syncer, and never wait for what takes
-// long. They return when ctx is done.
+// networks and pods at a time, and for each one at a time. They are level
+// triggered, safe to repeat, also after a restart of the syncer, and never wait
+// for what takes long. They return when ctx is done.
 type Provider interface {
 	// Ensure brings the network to what its spec says and returns its state.
 	//
@@ -62,6 +63,18 @@ type Provider interface {
 	// is called when no pod uses the network, again until it reports true, and
 	// also for a network that was never made. Its tenant may be gone.
 	Delete(ctx context.Context, n Network) (gone bool, err error)
+
+	// PreparePod prepares the network for a pod, and returns what its CNI plugin
+	// needs. The pod is not scheduled before it is ready. A
+	// [plugins.RejectionError] says what the tenant has to change; the pod waits
+	// with its message. All answers that are not ready are retried with backoff.
+	PreparePod(ctx context.Context, pod Pod) (Attachment, error)
+
+	// ReleasePod releases what PreparePod has allotted to a pod, and reports
+	// whether nothing is left. It is called when the containers of the pod have
+	// ended or the pod was deleted by force, again until it reports true, and also
+	// for a pod that was never prepared. Its copy does not vanish before.
+	ReleasePod(ctx context.Context, pod Pod) (gone bool, err error)
 }
 
 // State is where a network stands.

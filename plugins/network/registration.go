@@ -18,8 +18,8 @@ type Registration struct {
 	// Type is the value of spec.type by which Networks ask for the provider: a DNS
 	// label, such as vpc.
 	Type string
-	// Passive is set for a provider that has nothing of its own for a network:
-	// Delete is not called then.
+	// Passive is set for a provider that has nothing of its own for networks and
+	// pods: only Ensure is called then.
 	Passive bool
 	// New creates the provider, once, before the syncer connects to any cluster.
 	// The syncer exits with the error that it returns. A provider with background

@@ -14,6 +14,10 @@ type nothing struct{}
 
 func (nothing) Ensure(context.Context, Network) (State, error) { return State{Ready: true}, nil }
 func (nothing) Delete(context.Context, Network) (bool, error)  { return true, nil }
+func (nothing) PreparePod(context.Context, Pod) (Attachment, error) {
+	return Attachment{Ready: true}, nil
+}
+func (nothing) ReleasePod(context.Context, Pod) (bool, error) { return true, nil }
 
 // of returns a registration of a type.
 func of(kind string, create func(Environment) (Provider, error)) Registration {

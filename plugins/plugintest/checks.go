@@ -151,7 +151,7 @@ func serves(ctx context.Context, v plugins.Validator, c Case) error {
 	for i := range 40 {
 		all.Go(func() {
 			tenant := i % len(c.Tenants)
-			if err := ask(ctx, v, c.request(tenant, fmt.Sprintf("copy-%d", i)), written); err != nil && !isRejection(err) {
+			if err := ask(ctx, v, c.request(tenant, fmt.Sprintf("copy-%d", i)), written); err != nil && plugins.AsRejection(err) == nil {
 				select {
 				case wrong <- err:
 				default:

@@ -60,7 +60,7 @@ func race(ctx context.Context, v plugins.Validator, c Case) (int, error) {
 				r.Object.SetResourceVersion("1")
 				return nil
 			})
-			if err != nil && !isRejection(err) && !errors.Is(err, errLost) {
+			if err != nil && plugins.AsRejection(err) == nil && !errors.Is(err, errLost) {
 				select {
 				case wrong <- err:
 				default:

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/virtualcluster/virtualcluster/plugins"
+	"github.com/virtualcluster/virtualcluster/plugins/internal/contract"
 )
 
 // soon is the time limit of each call of a validator.
@@ -45,22 +46,26 @@ type Case struct {
 	Limit int
 }
 
-// check verifies one part of the contract and returns how a validator violates
-// it.
-type check struct {
-	name string
-	run  func(context.Context, plugins.Validator, Case) error
+// subject is a validator under test.
+type subject struct {
+	plugins.Validator
+	Case
+}
+
+// part is a part of the contract.
+func part(name string, run func(context.Context, plugins.Validator, Case) error) contract.Check[subject] {
+	return contract.Part(name, func(ctx context.Context, s subject) error { return run(ctx, s.Validator, s.Case) })
 }
 
 // checks are the parts of the contract that a syncer relies on.
-func checks() []check {
-	return []check{
-		{"names itself and its kinds", names},
-		{"locks", locks},
-		{"answers", answers},
-		{"returns when its context is done", returns},
-		{"serves two tenants at a time", serves},
-		{"enforces its limit", limit},
+func checks() []contract.Check[subject] {
+	return []contract.Check[subject]{
+		part("names itself and its kinds", names),
+		part("locks", locks),
+		part("answers", answers),
+		part("returns when its context is done", returns),
+		part("serves two tenants at a time", serves),
+		part("enforces its limit", limit),
 	}
 }
 
@@ -68,41 +73,24 @@ func checks() []check {
 // validator's goroutines too.
 func Run(t *testing.T, c Case) {
 	t.Helper()
-	for _, one := range checks() {
-		t.Run(one.name, func(t *testing.T) {
-			if err := c.check(t.Context(), one); err != nil {
-				t.Error(err)
-			}
-		})
-	}
+	contract.Run(t, checks(), c.check)
 }
 
 // check creates the validator, starts it if it is a runnable, and verifies one
 // part of the contract.
-func (c Case) check(ctx context.Context, one check) error {
+func (c Case) check(ctx context.Context, one contract.Check[subject]) error {
 	v, err := c.make()
 	if err != nil {
 		return err
 	}
 	runnable, works := v.(manager.Runnable)
 	if !works {
-		return one.run(ctx, v, c)
+		return one.Run(ctx, subject{v, c})
 	}
-	working, stop := context.WithCancel(ctx)
-	defer stop()
-	ended := make(chan error, 1)
-	go func() { ended <- runnable.Start(working) }()
-	wrong := one.run(ctx, v, c)
-	stop()
-	select {
-	case err := <-ended:
-		if err != nil {
-			err = fmt.Errorf("Start: %w", err)
-		}
-		return errors.Join(wrong, err)
-	case <-time.After(soon):
-		return errors.Join(wrong, errors.New("Start does not return when its context is done"))
-	}
+	working, cancel := context.WithCancel(ctx)
+	stop := contract.Start(working, cancel, runnable, soon)
+	wrong := one.Run(ctx, subject{v, c})
+	return errors.Join(wrong, stop())
 }
 
 // make creates the validator as a syncer does when it starts.
@@ -181,8 +169,3 @@ func validate(ctx context.Context, v plugins.Validator, r plugins.Request) (err 
 
 // written is a write that succeeds.
 func written() error { return nil }
-
-// isRejection reports whether err is a rejection.
-func isRejection(err error) bool {
-	return errors.As(err, new(*plugins.RejectionError))
-}

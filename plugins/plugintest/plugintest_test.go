@@ -234,7 +234,7 @@ func TestBadValidatorsAreFound(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				defer time.Sleep(2 * time.Hour) // until all blocked goroutines have returned
 				for _, one := range checks() {
-					if one.name != tc.check {
+					if one.Name != tc.check {
 						continue
 					}
 					err := caseOf(tc.make, "web").check(t.Context(), one)

@@ -56,11 +56,18 @@ type Capabilities struct {
 	// ServiceCIDR: a control plane allocates Service addresses from
 	// status.serviceCidr, so the manager allots it a part of its pool.
 	ServiceCIDR bool
+	// SecondServiceCIDR: a control plane with status.serviceCidr that exists already
+	// takes status.secondaryServiceCidr, too. It may restart for that.
+	SecondServiceCIDR bool
 	// Network: the apiservers connect to the network of the super cluster: to
 	// pods, such as webhooks and aggregated APIs of the tenant, and to vn-agent.
 	// Without it, tenants get no API that vn-agent serves: one that does not
 	// answer keeps namespaces from being deleted.
 	Network bool
+	// Converted: there are no control planes. Endpoint and Kubeconfig lead to the
+	// gateway, which converts the requests of the tenants to requests of the super
+	// cluster. Nothing is synced for them, and they are ready without the syncer.
+	Converted bool
 }
 
 // Notifier is implemented by provisioners that know when a control plane's

@@ -34,10 +34,13 @@ type account struct {
 	byClass map[string]corev1.ResourceList // by priority class
 }
 
-// object identifies an object that is charged for.
+// object identifies an object that is charged for, or a write to one.
 type object struct {
 	count corev1.ResourceName // of the kind
 	key   client.ObjectKey
+	// awaits is empty for the object itself, and the UID of the object for the
+	// growth by a write that may be under way.
+	awaits types.UID
 }
 
 // charge is the usage of one object.
@@ -72,12 +75,13 @@ func (l *ledger) observe(tenant string, id object, c charge) (less bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.lockedAccount(tenant)
+	landed := a.settle(id, c)
 	was, known := a.charges[id]
 	if known && was.assumed && older(c.version, was.version) {
-		return false
+		return landed
 	}
 	a.set(id, c)
-	return known && lessOf(was, c)
+	return landed || known && lessOf(was, c)
 }
 
 // assume charges a tenant for a written object.
@@ -94,6 +98,41 @@ func (l *ledger) assume(tenant string, id object, c charge, now time.Time) {
 	a.set(id, c)
 }
 
+// reserve charges a tenant for what a write adds to the usage of an object until
+// the write is observed. The version of the charge is the one before the write.
+func (l *ledger) reserve(tenant string, id object, c charge, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.lockedAccount(tenant)
+	if own := a.charges[id]; own.uid == c.uid {
+		c.used = growth(own.used, c.used)
+	}
+	id.awaits = c.uid
+	if earlier, known := a.charges[id]; known {
+		// Of writes to one version at most one succeeds.
+		c.used = most(earlier.used, c.used)
+		if older(c.version, earlier.version) {
+			c.version = earlier.version
+		}
+	}
+	if len(c.used) > 0 {
+		c.review = now.Add(lag)
+		a.set(id, c)
+	}
+}
+
+// settle drops what is reserved for a write to an object, if its observed state
+// shows that the write has landed or failed. It reports whether it did.
+func (a *account) settle(id object, observed charge) bool {
+	id.awaits = observed.uid
+	reserved, known := a.charges[id]
+	if !known || reserved.version != "" && !older(reserved.version, observed.version) {
+		return false
+	}
+	a.drop(id)
+	return true
+}
+
 // remove deletes the charge for a deleted object, unless it is for another
 // object of that name. It reports whether it did.
 func (l *ledger) remove(tenant string, id object, uid types.UID, now time.Time) (less bool) {
@@ -104,9 +143,12 @@ func (l *ledger) remove(tenant string, id object, uid types.UID, now time.Time) 
 	if a == nil {
 		return false
 	}
+	write := object{id.count, id.key, uid}
+	_, awaited := a.charges[write]
+	a.drop(write)
 	was, known := a.charges[id]
 	if !known || was.uid != "" && was.uid != uid {
-		return false
+		return awaited
 	}
 	a.drop(id)
 	if len(a.charges) == 0 {
@@ -152,26 +194,36 @@ func (l *ledger) forget(tenant string) {
 }
 
 // without returns the usage of a tenant without one object, in total and of a
-// priority class, and the charge for that object.
-func (l *ledger) without(tenant string, id object, class string) (used, ofClass corev1.ResourceList, own charge) {
+// priority class, and the charge for that object. A UID excludes an earlier
+// object of the same name, and includes writes to the object that are under way.
+func (l *ledger) without(tenant string, id object, uid types.UID, class string) (used, ofClass corev1.ResourceList, own charge) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.accounts[tenant]
 	if a == nil {
 		return corev1.ResourceList{}, corev1.ResourceList{}, charge{}
 	}
-	own = a.charges[id]
 	used, ofClass = maps.Clone(a.used), maps.Clone(a.byClass[class])
-	subtract(used, own.used)
-	if class != "" && own.class == class {
-		subtract(ofClass, own.used)
+	exclude := func(c charge) {
+		subtract(used, c.used)
+		if class != "" && c.class == class {
+			subtract(ofClass, c.used)
+		}
+	}
+	if own = a.charges[id]; uid != "" && own.uid != "" && own.uid != uid {
+		own = charge{}
+	}
+	exclude(own)
+	if uid != "" {
+		id.awaits = uid
+		exclude(a.charges[id])
 	}
 	return used, ofClass, own
 }
 
 // usedBy returns the usage of a tenant, in total and of a priority class.
 func (l *ledger) usedBy(tenant, class string) (used, ofClass corev1.ResourceList) {
-	used, ofClass, _ = l.without(tenant, object{}, class)
+	used, ofClass, _ = l.without(tenant, object{}, "", class)
 	return used, ofClass
 }
 
@@ -217,6 +269,21 @@ func lessOf(was, now charge) bool {
 		}
 	}
 	return was.class != now.class
+}
+
+// growth returns by how much usage grows.
+func growth(was, now corev1.ResourceList) corev1.ResourceList {
+	more := maps.Clone(now)
+	subtract(more, was)
+	maps.DeleteFunc(more, func(_ corev1.ResourceName, quantity resource.Quantity) bool { return quantity.Sign() <= 0 })
+	return more
+}
+
+// most returns the larger one of each of two quantities.
+func most(a, b corev1.ResourceList) corev1.ResourceList {
+	all := maps.Clone(a)
+	add(all, growth(a, b))
+	return all
 }
 
 // older reports whether version a precedes version b. Versions that cannot be

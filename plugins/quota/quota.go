@@ -124,7 +124,7 @@ func (q *Quota) Validate(ctx context.Context, r plugins.Request) error {
 		}
 	}
 	class := classOf(asWritten)
-	used, ofClass, own := q.ledger.without(r.Tenant.Key, id, class)
+	used, ofClass, own := q.ledger.without(r.Tenant.Key, id, r.Object.GetUID(), class)
 	if pod, ok := asWritten.(*corev1.Pod); ok && r.Was == nil {
 		missing := append(undeclared(t.limits.hard, &pod.Spec), undeclared(t.limits.byClass[class], &pod.Spec)...)
 		if len(missing) > 0 {
@@ -140,13 +140,22 @@ func (q *Quota) Validate(ctx context.Context, r plugins.Request) error {
 	return nil
 }
 
-// Settled charges the tenant for a copy that was written, or may have been.
+// Settled charges the tenant for a copy that was written, or may be.
 func (q *Quota) Settled(r plugins.Request, err error) {
 	if err != nil && !plugins.Undecided(err) {
 		return
 	}
 	k, id := q.identify(r)
 	c := chargeOf(k, r.Object, time.Now())
+	if errors.Is(err, plugins.ErrAwaited) {
+		c.version = ""
+		if r.Was != nil {
+			c.version = r.Was.GetResourceVersion()
+		}
+		q.ledger.reserve(r.Tenant.Key, id, c, time.Now())
+		q.changed.put(r.Tenant.Key)
+		return
+	}
 	if err != nil {
 		// Without a version, any state in the cache is newer.
 		c.uid, c.version = "", ""
@@ -168,7 +177,7 @@ func (q *Quota) Usage(r plugins.Request) (used, hard corev1.ResourceList, err er
 		return nil, nil, t.err
 	}
 	_, id := q.identify(r)
-	has, _, _ := q.ledger.without(r.Tenant.Key, id, "")
+	has, _, _ := q.ledger.without(r.Tenant.Key, id, r.Object.GetUID(), "")
 	used = only(corev1.ResourceList{}, t.limits.hard)
 	for _, name := range q.plain() {
 		used[name] = resource.Quantity{}
@@ -179,7 +188,7 @@ func (q *Quota) Usage(r plugins.Request) (used, hard corev1.ResourceList, err er
 
 func (q *Quota) identify(r plugins.Request) (kind, object) {
 	k := q.kinds[r.Kind.GroupKind()]
-	return k, object{k.count, client.ObjectKeyFromObject(r.Object)}
+	return k, object{count: k.count, key: client.ObjectKeyFromObject(r.Object)}
 }
 
 func (q *Quota) isCounted() bool {

@@ -152,6 +152,6 @@ func (q *Quota) has(name string) bool {
 	if a == nil {
 		return false
 	}
-	_, there := a.charges[object{"count/pods", types.NamespacedName{Namespace: "red-shop", Name: name}}]
+	_, there := a.charges[object{count: "count/pods", key: types.NamespacedName{Namespace: "red-shop", Name: name}}]
 	return there
 }

@@ -10,6 +10,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/internal/lastknown"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/plugins"
 )
@@ -34,7 +35,7 @@ func (q *Quota) followVolumes(ctx context.Context) (toolscache.DoneChecker, erro
 			show(now)
 		},
 		DeleteFunc: func(obj any) {
-			if v, ok := lastKnown(obj).(*corev1.PersistentVolume); ok {
+			if v, ok := lastknown.Of[*corev1.PersistentVolume](obj); ok {
 				q.removeVolume(ctx, v)
 			}
 		},
@@ -95,7 +96,7 @@ func (q *Quota) chargeVolume(ctx context.Context, v *corev1.PersistentVolume) {
 		q.env.Logger.Error(err, "Cannot read the claim of a volume", "volume", v.Name)
 		return
 	}
-	id := object{leftVolumes, client.ObjectKeyFromObject(v)}
+	id := object{count: leftVolumes, key: client.ObjectKeyFromObject(v)}
 	if !left {
 		q.noteChange(tenant, q.ledger.remove(tenant, id, v.UID, time.Now()))
 		return
@@ -107,7 +108,7 @@ func (q *Quota) removeVolume(ctx context.Context, v *corev1.PersistentVolume) {
 	q.volumes.Lock()
 	defer q.volumes.Unlock()
 	if tenant := q.ownerOf(ctx, v); tenant != "" {
-		id := object{leftVolumes, client.ObjectKeyFromObject(v)}
+		id := object{count: leftVolumes, key: client.ObjectKeyFromObject(v)}
 		q.noteChange(tenant, q.ledger.remove(tenant, id, v.UID, time.Now()))
 	}
 }

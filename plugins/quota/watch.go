@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/lastknown"
 	"github.com/virtualcluster/virtualcluster/plugins"
 )
 
@@ -82,7 +83,7 @@ func (q *Quota) follow(ctx context.Context, obj client.Object, h toolscache.Reso
 func (q *Quota) countingHandler(ctx context.Context, k kind) toolscache.ResourceEventHandler {
 	show := func(obj any) {
 		if o, tenant := ownedBy(obj); tenant != "" {
-			id := object{k.count, client.ObjectKeyFromObject(o)}
+			id := object{count: k.count, key: client.ObjectKeyFromObject(o)}
 			q.noteChange(tenant, q.ledger.observe(tenant, id, chargeOf(k, o, time.Now())))
 			q.chargeVolumeOf(ctx, o)
 		}
@@ -91,30 +92,21 @@ func (q *Quota) countingHandler(ctx context.Context, k kind) toolscache.Resource
 		AddFunc:    show,
 		UpdateFunc: func(_, obj any) { show(obj) },
 		DeleteFunc: func(obj any) {
-			if o, tenant := ownedBy(lastKnown(obj)); tenant != "" {
+			if o, tenant := ownedBy(obj); tenant != "" {
 				// The volume is charged for before the claim is removed, so
 				// that it counts throughout.
 				q.chargeVolumeOf(ctx, o)
-				id := object{k.count, client.ObjectKeyFromObject(o)}
+				id := object{count: k.count, key: client.ObjectKeyFromObject(o)}
 				q.noteChange(tenant, q.ledger.remove(tenant, id, o.GetUID(), time.Now()))
 			}
 		},
 	}
 }
 
-// lastKnown returns the last known state of a deleted object, also if its
-// deletion was missed.
-func lastKnown(obj any) any {
-	if gone, missed := obj.(toolscache.DeletedFinalStateUnknown); missed {
-		return gone.Obj
-	}
-	return obj
-}
-
-// ownedBy returns an object and the tenant that owns it; empty if no tenant
-// does. The root namespace belongs to vc-manager.
+// ownedBy returns an object, which may be deleted, and the tenant that owns it;
+// empty if no tenant does. The root namespace belongs to vc-manager.
 func ownedBy(obj any) (client.Object, string) {
-	o, ok := obj.(client.Object)
+	o, ok := lastknown.Of[client.Object](obj)
 	if !ok {
 		return nil, ""
 	}
@@ -145,7 +137,7 @@ func (q *Quota) virtualClusterHandler() toolscache.ResourceEventHandler {
 		AddFunc:    know,
 		UpdateFunc: func(_, obj any) { know(obj) },
 		DeleteFunc: func(obj any) {
-			if vc, ok := lastKnown(obj).(*tenancyv1alpha1.VirtualCluster); ok {
+			if vc, ok := lastknown.Of[*tenancyv1alpha1.VirtualCluster](obj); ok {
 				q.forget(vc.Status.ClusterNamespace)
 			}
 		},
@@ -216,8 +208,11 @@ func (q *Quota) review(ctx context.Context, now time.Time) {
 }
 
 // observe returns the charge for an object in the cache; nil if it is not
-// there.
+// there, and for a write, which is not under way any more.
 func (q *Quota) observe(ctx context.Context, id object, now time.Time) (*charge, error) {
+	if id.awaits != "" {
+		return nil, nil
+	}
 	for _, k := range q.kinds {
 		if k.count != id.count {
 			continue

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/lastknown"
 )
 
 const (
@@ -64,10 +65,7 @@ func (r *Rules) handler() toolscache.ResourceEventHandler {
 			}
 		},
 		DeleteFunc: func(obj any) {
-			if gone, missed := obj.(toolscache.DeletedFinalStateUnknown); missed {
-				obj = gone.Obj
-			}
-			if vc, ok := obj.(*tenancyv1alpha1.VirtualCluster); ok {
+			if vc, ok := lastknown.Of[*tenancyv1alpha1.VirtualCluster](obj); ok {
 				r.forget(vc)
 			}
 		},

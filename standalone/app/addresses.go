@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	netutils "k8s.io/utils/net"
 
 	"github.com/virtualcluster/virtualcluster/config/servicecidr"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
@@ -32,8 +34,22 @@ const (
 // servicePools returns the ranges of Service addresses that tenants may have:
 // that of new tenants, and that of older versions.
 func (o *Options) servicePools() []string {
-	return []string{o.ManagerOptions.ServiceCIDRPool, servicecidr.DefaultPool}
+	return append(o.newServicePools(), servicecidr.DefaultPool)
 }
+
+// newServicePools returns the ranges of which new tenants get parts, one of each
+// IP family.
+func (o *Options) newServicePools() []string {
+	pools := []string{o.ManagerOptions.ServiceCIDRPool}
+	if second := o.ManagerOptions.SecondaryServiceCIDRPool; second != "" {
+		pools = append(pools, second)
+	}
+	return pools
+}
+
+// superSecondaryServiceCIDR is the range of IPv6 addresses of the super cluster's
+// own Services, if tenants have some.
+const superSecondaryServiceCIDR = "fd00:10:96::/112"
 
 // machineNetworks returns the networks that this machine is in, those of nodes
 // and of this machine alone among them: where the super cluster runs.
@@ -51,25 +67,38 @@ func machineNetworks() ([]string, error) {
 	return networks, nil
 }
 
-// validateServicePool says what is wrong with the Service addresses of tenants.
-func (o *Options) validateServicePool() error {
-	pool, err := netip.ParsePrefix(o.ManagerOptions.ServiceCIDRPool)
-	if err != nil {
+// hasIPv6 reports whether tenants have Service addresses of IPv6.
+func (o *Options) hasIPv6() bool {
+	return slices.ContainsFunc(o.newServicePools(), netutils.IsIPv6CIDRString)
+}
+
+// validateServicePools says what is wrong with the Service addresses of tenants.
+func (o *Options) validateServicePools() error {
+	if _, err := netip.ParsePrefix(o.ManagerOptions.ServiceCIDRPool); err != nil {
 		return fmt.Errorf("--service-cidr-pool is %q: it must be a network in CIDR notation, such as %s",
 			o.ManagerOptions.ServiceCIDRPool, defaultServicePool)
 	}
-	for _, used := range []string{hosted.DefaultServiceCIDR, simulated.PodNetwork} {
-		if pool.Overlaps(netip.MustParsePrefix(used)) {
-			return fmt.Errorf("--service-cidr-pool %s overlaps with %s, which the super cluster uses itself", pool, used)
+	if o.Nodes.Real && o.hasIPv6() {
+		return errors.New("--service-cidr-pool and --secondary-service-cidr-pool: IPv6 is for simulated nodes, and the real node serves IPv4")
+	}
+	for _, text := range o.newServicePools() {
+		pool, err := netip.ParsePrefix(text)
+		if err != nil {
+			continue // the manager says what is wrong
+		}
+		for _, used := range []string{hosted.DefaultServiceCIDR, superSecondaryServiceCIDR, simulated.PodNetwork} {
+			if pool.Overlaps(netip.MustParsePrefix(used)) {
+				return fmt.Errorf("the pool %s of Service addresses overlaps with %s, which the super cluster uses itself", pool, used)
+			}
 		}
 	}
 	return o.ManagerOptions.Validate()
 }
 
-// serveTenantAddresses has the super cluster serve a pool of Service addresses
+// serveTenantAddresses has the super cluster serve pools of Service addresses
 // beside its own, and keep them for tenants whose part they are in. Pools that
 // were served before stay.
-func serveTenantAddresses(ctx context.Context, super *rest.Config, pool string) error {
+func serveTenantAddresses(ctx context.Context, super *rest.Config, pools ...string) error {
 	client, err := kubernetes.NewForConfig(super)
 	if err != nil {
 		return fmt.Errorf("make a client for Service addresses: %w", err)
@@ -78,8 +107,8 @@ func serveTenantAddresses(ctx context.Context, super *rest.Config, pool string) 
 	if err != nil {
 		return err
 	}
-	manifests.Pool.Name = nameOfPool(manifests.Pool.Name, pool)
-	manifests.Pool.Spec.CIDRs = []string{pool}
+	manifests.Pool.Name = nameOfPool(manifests.Pool.Name, pools)
+	manifests.Pool.Spec.CIDRs = pools
 	cidrs, policies := client.NetworkingV1().ServiceCIDRs(), client.AdmissionregistrationV1()
 	if err := applyManifest(ctx, cidrs, manifests.Pool); err != nil {
 		return err
@@ -98,11 +127,11 @@ func serveTenantAddresses(ctx context.Context, super *rest.Config, pool string) 
 
 // nameOfPool returns the name of the ServiceCIDR with a pool. The ranges of a
 // ServiceCIDR cannot be changed.
-func nameOfPool(prefix, pool string) string {
-	if pool == servicecidr.DefaultPool {
+func nameOfPool(prefix string, pools []string) string {
+	if slices.Equal(pools, []string{servicecidr.DefaultPool}) {
 		return prefix
 	}
-	return prefix + "-" + strings.NewReplacer(".", "-", ":", "-", "/", "-").Replace(pool)
+	return prefix + "-" + strings.NewReplacer(".", "-", ":", "-", "/", "-").Replace(strings.Join(pools, "-"))
 }
 
 // patcher is a client of objects of one type.

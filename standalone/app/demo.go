@@ -16,7 +16,7 @@ import (
 func newDemoCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
-		Short: "Show two tenants on one super cluster, and leave nothing behind",
+		Short: "Show three tenants on one super cluster, one without a control plane, and leave nothing behind",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return runDemo(command.Context(), command.OutOrStdout())
@@ -32,6 +32,7 @@ func runDemo(ctx context.Context, out io.Writer) error {
 	}
 	opts := DefaultOptions()
 	opts.DataDir, opts.Port, opts.UnsafeNoFsync = dir, 0, true
+	opts.GatewayPort, opts.ManagerOptions.ConvertedTenants = 0, true
 	err = Run(ctx, opts, out, func(ctx context.Context, instance *Instance) error {
 		return demo.Play(ctx, instance.Super, instance.Dir.Path(), out)
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/controllers/virtualcluster"
 	gateway "github.com/virtualcluster/virtualcluster/gateway/app"
+	"github.com/virtualcluster/virtualcluster/internal/egress"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
 )
@@ -19,7 +20,7 @@ const gatewayDir = "vc-gateway"
 
 // frontDoor is where the gateway of this process serves.
 type frontDoor struct {
-	listener    net.Listener
+	listeners   []net.Listener
 	certificate *hosted.ServingCertificate
 }
 
@@ -29,7 +30,11 @@ func (s *standalone) openGateway() (*frontDoor, error) {
 		return nil, nil
 	}
 	host := s.agentHost()
-	certificate, err := hosted.LoadServingCertificate(s.dir.File(gatewayDir), gatewayDir, []string{gatewayDir, "localhost"}, net.ParseIP(host))
+	addresses := []net.IP{net.ParseIP(host)}
+	if s.node != nil {
+		addresses = append(addresses, s.node.HostAddress())
+	}
+	certificate, err := hosted.LoadServingCertificate(s.dir.File(gatewayDir), gatewayDir, []string{gatewayDir, "localhost"}, addresses...)
 	if err != nil {
 		return nil, err
 	}
@@ -41,10 +46,28 @@ func (s *standalone) openGateway() (*frontDoor, error) {
 	if err == nil {
 		err = s.rememberGatewayPort(port)
 	}
+	door := &frontDoor{listeners: []net.Listener{listener}, certificate: certificate}
 	s.opts.ManagerOptions.Gateway = virtualcluster.Gateway{
 		URL: "https://" + net.JoinHostPort(host, port), CAFile: certificate.CAFile(),
 	}
-	return &frontDoor{listener: listener, certificate: certificate}, err
+	if err == nil && s.node != nil {
+		s.opts.ManagerOptions.Gateway.PodURL, err = door.listenForPods(s.node.HostAddress())
+	}
+	if err != nil {
+		door.close()
+		return nil, err
+	}
+	return door, nil
+}
+
+// listenForPods opens a port for pods of a real node, and returns its URL.
+func (f *frontDoor) listenForPods(address net.IP) (url string, err error) {
+	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: address})
+	if err != nil {
+		return "", fmt.Errorf("listen for clients of vc-gateway in pods: %w", err)
+	}
+	f.listeners = append(f.listeners, listener)
+	return "https://" + listener.Addr().String(), nil
 }
 
 // rememberGatewayPort keeps the port for the next start.
@@ -56,15 +79,19 @@ func (s *standalone) rememberGatewayPort(port string) error {
 	return s.dir.RememberGatewayPort(number)
 }
 
-// close closes the port, which the gateway has closed if it ran.
+// close closes the ports, which the gateway has closed if it ran.
 func (f *frontDoor) close() {
-	if f != nil {
-		_ = f.listener.Close()
+	if f == nil {
+		return
+	}
+	for _, listener := range f.listeners {
+		_ = listener.Close()
 	}
 }
 
-// startGateway runs vc-gateway, if it has a port.
-func (s *standalone) startGateway(ctx context.Context, crew *crew, super *rest.Config, door *frontDoor) error {
+// startGateway runs vc-gateway, if it has a port. The policy says what it connects
+// to for converted tenants.
+func (s *standalone) startGateway(ctx context.Context, crew *crew, super *rest.Config, door *frontDoor, policy *egress.Policy) error {
 	if door == nil {
 		return nil
 	}
@@ -73,8 +100,8 @@ func (s *standalone) startGateway(ctx context.Context, crew *crew, super *rest.C
 		return nil
 	})
 	options := s.opts.GatewayOptions
-	options.Logger = s.log.WithName("vc-gateway")
-	options.Listener, options.CertFile, options.KeyFile = door.listener, door.certificate.File(), door.certificate.File()
+	options.Logger, options.Egress = s.log.WithName("vc-gateway"), policy
+	options.Listeners, options.CertFile, options.KeyFile = door.listeners, door.certificate.File(), door.certificate.File()
 	mgr, err := gateway.New(super, options)
 	if err != nil {
 		return fmt.Errorf("make vc-gateway: %w", err)

@@ -107,9 +107,12 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.TenantDNS, "tenant-dns", o.TenantDNS,
 		"DNS of tenants that do not choose: shared is one for all, dedicated a CoreDNS in each; simulated nodes run none")
 	flags.Lookup("tenant-dns").DefValue = names.Shared + " with --nodes real"
+	flags.BoolVar(&o.UnsafeNoFsync, "unsafe-no-fsync", o.UnsafeNoFsync,
+		"do not wait for the disk: faster, but a crash of the machine may cost data")
 	flags.IntVarP(&o.Verbosity, "verbosity", "v", o.Verbosity, "how much is logged, 0 to 10")
 	o.TenantOptions.AddFlags(flags)
-	addFlagsOf("vc-manager", o.ManagerOptions.AddFlags, flags, "service-cidr-pool", "service-cidr-prefix")
+	addFlagsOf("vc-manager", o.ManagerOptions.AddFlags, flags, "converted-tenants", "service-cidr-pool", "service-cidr-prefix",
+		"secondary-service-cidr-pool")
 	addFlagsOf("vc-gateway", o.GatewayOptions.AddFlags, flags, "default-tenant", "domain", "projects", "super-cluster")
 	addFlagsOf("vc-syncer", o.SyncerOptions.AddFlags, flags,
 		"workers", "slow-workers", "tenant-cap", "timeout", "node-linger", "metrics-bind-address", "enable-quota-validation", "vn-agent-address",
@@ -147,7 +150,7 @@ func (o *Options) Validate() error {
 	if err := o.validateTenantDNS(); err != nil {
 		return err
 	}
-	if err := errors.Join(o.TenantOptions.Validate(), o.validateServicePool()); err != nil {
+	if err := errors.Join(o.TenantOptions.Validate(), o.validateServicePools()); err != nil {
 		return err
 	}
 	return o.SyncerOptions.Validate()

@@ -26,12 +26,28 @@ func TestValidateNames(t *testing.T) {
 		"a sleep that is too short":    {func(o *Options) { o.SleepAfterIdle = time.Second }, "--sleep-after-idle is 1s"},
 		"limits that are none":         {func(o *Options) { o.TenantLimits.Objects = -1 }, "--tenant-objects"},
 		"a pool that is none":          {func(o *Options) { o.ManagerOptions.ServiceCIDRPool = "" }, `--service-cidr-pool is ""`},
-		"a pool of Services":           {func(o *Options) { o.ManagerOptions.ServiceCIDRPool = "10.64.0.0/10" }, "overlaps with 10.96.0.0/16"},
-		"a pool of pods":               {func(o *Options) { o.ManagerOptions.ServiceCIDRPool = "10.192.0.0/10" }, "overlaps with 10.128.0.0/9"},
-		"parts of the whole":           {func(o *Options) { o.ManagerOptions.ServiceCIDRPrefix = 8 }, "larger than the whole"},
-		"an unknown DNS":               {func(o *Options) { o.TenantDNS = "none" }, `--tenant-dns is "none"`},
-		"a DNS on simulated nodes":     {func(o *Options) { o.TenantDNS = "dedicated" }, "--tenant-dns=dedicated is for --nodes real"},
-		"an unknown isolation":         {func(o *Options) { o.TenantIsolation = "shared" }, `--tenant-isolation is "shared"`},
+		"a second pool of one family": {
+			func(o *Options) { o.ManagerOptions.SecondaryServiceCIDRPool = "10.112.0.0/13" }, "of the other IP family",
+		},
+		"a second pool of Services": {func(o *Options) { o.ManagerOptions.SecondaryServiceCIDRPool = "fd00:10::/32" }, "overlaps with fd00:10:96::/112"},
+		"a second pool on a real node": {
+			func(o *Options) {
+				o.ManagerOptions.SecondaryServiceCIDRPool = "fd00:64::/107"
+				o.Nodes = Nodes{Real: true}
+			}, "for simulated nodes",
+		},
+		"a pool of IPv6 on a real node": {func(o *Options) {
+			o.ManagerOptions.ServiceCIDRPool, o.ManagerOptions.ServiceCIDRPrefix, o.Nodes.Real = "fd00:64::/107", 118, true
+		}, "IPv6 is for simulated nodes"},
+		"a pool of IPv6 that is the super cluster's": {func(o *Options) {
+			o.ManagerOptions.ServiceCIDRPool, o.ManagerOptions.ServiceCIDRPrefix = "fd00:10:96::/107", 118
+		}, "overlaps with fd00:10:96::/112"},
+		"a pool of Services":       {func(o *Options) { o.ManagerOptions.ServiceCIDRPool = "10.64.0.0/10" }, "overlaps with 10.96.0.0/16"},
+		"a pool of pods":           {func(o *Options) { o.ManagerOptions.ServiceCIDRPool = "10.192.0.0/10" }, "overlaps with 10.128.0.0/9"},
+		"parts of the whole":       {func(o *Options) { o.ManagerOptions.ServiceCIDRPrefix = 8 }, "larger than the whole"},
+		"an unknown DNS":           {func(o *Options) { o.TenantDNS = "none" }, `--tenant-dns is "none"`},
+		"a DNS on simulated nodes": {func(o *Options) { o.TenantDNS = "dedicated" }, "--tenant-dns=dedicated is for --nodes real"},
+		"an unknown isolation":     {func(o *Options) { o.TenantIsolation = "shared" }, `--tenant-isolation is "shared"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			opts := DefaultOptions()

@@ -46,7 +46,7 @@ func addTenants(ctx context.Context, instance *Instance, image string, out io.Wr
 	}
 	tenants := []string{"red", "blue"}
 	for _, tenant := range tenants {
-		if err := admin.Create(ctx, tenant); err != nil {
+		if err := admin.Create(ctx, tenant, ""); err != nil {
 			return err
 		}
 	}

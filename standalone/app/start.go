@@ -77,7 +77,7 @@ func (s *standalone) startParts(ctx context.Context, crew *crew, host *hosted.Ho
 	if err := s.startManager(ctx, crew, host, super, policy, certificate); err != nil {
 		return err
 	}
-	if err := s.startGateway(ctx, crew, super, door); err != nil {
+	if err := s.startGateway(ctx, crew, super, door, policy); err != nil {
 		return err
 	}
 	if err := s.startAgent(ctx, crew, super, listener, certificate); err != nil {
@@ -120,8 +120,13 @@ func (s *standalone) startSuper(ctx context.Context, crew *crew, host *hosted.Ho
 		return nil, err
 	}
 	s.progress.step("tenancy API", "installed")
-	if err := serveTenantAddresses(ctx, super.RESTConfig(), s.opts.ManagerOptions.ServiceCIDRPool); err != nil {
+	if err := serveTenantAddresses(ctx, super.RESTConfig(), s.opts.newServicePools()...); err != nil {
 		return nil, err
+	}
+	if s.opts.ManagerOptions.ConvertedTenants {
+		if err := installConverted(ctx, super.RESTConfig()); err != nil {
+			return nil, err
+		}
 	}
 	return super, nil
 }
@@ -129,6 +134,9 @@ func (s *standalone) startSuper(ctx context.Context, crew *crew, host *hosted.Ho
 func (s *standalone) superSpec() hosted.Spec {
 	spec := hosted.Spec{
 		Name: superName, Stock: true, Controllers: hosted.SuperControllers(), Diagnostics: true, Network: egress.Unrestricted{},
+	}
+	if s.opts.hasIPv6() {
+		spec.SecondaryServiceCIDR = superSecondaryServiceCIDR
 	}
 	if s.opts.Nodes.Real {
 		spec.NodeAuthorization = true
@@ -191,6 +199,11 @@ func (s *standalone) startSyncer(ctx context.Context, crew *crew, super *rest.Co
 	if options.Networks {
 		var err error
 		if options.InternalCIDRs, err = machineNetworks(); err != nil {
+			return err
+		}
+	}
+	if s.opts.ManagerOptions.ConvertedTenants {
+		if err := limitConverted(ctx, super, &options); err != nil {
 			return err
 		}
 	}

@@ -36,6 +36,9 @@ const (
 	// rangePrefix is the prefix of a tenant's Service addresses, of which the
 	// default pool has enough for 10,000 tenants.
 	rangePrefix = 25
+	// stage is the number of tenants that sleep after which the memory is
+	// measured.
+	stage = 1000
 	// mibInGiB is the number of MiB in a GiB.
 	mibInGiB = 1024
 )
@@ -59,25 +62,48 @@ func measureScale(ctx context.Context, opts *options, dir string, t *table) erro
 		awake = append(awake, configs...)
 	}
 	of := fmt.Sprintf("%d %s tenants awake with %d pods each", opts.awake, opts.isolation, podsOfAwake)
+	before, err := s.memory(ctx, opts.settle)
+	if err != nil {
+		return err
+	}
+	t.add("memory of vc-standalone with "+of, "GiB", before/mibInGiB)
 	if err := s.reportScale(ctx, opts, awake, of, t); err != nil {
 		return err
 	}
-	asleep := make([]string, opts.asleep)
-	for i := range asleep {
-		asleep[i] = fmt.Sprintf("asleep-%d", i)
-	}
-	if err := s.createAsleep(ctx, asleep); err != nil {
+	if err := s.addAsleep(ctx, opts, before, of, t); err != nil {
 		return err
 	}
 	return s.reportScale(ctx, opts, awake, fmt.Sprintf("%s and %d asleep", of, opts.asleep), t)
 }
 
-// reportScale adds what the process takes, and how long kubectl get takes.
-func (s *standalone) reportScale(ctx context.Context, opts *options, awake []*rest.Config, of string, t *table) error {
-	mib, err := s.memory(ctx, opts.settle)
-	if err != nil {
-		return err
+// addAsleep creates the tenants that sleep in stages, and adds how long each
+// stage takes and what the process takes after it.
+func (s *standalone) addAsleep(ctx context.Context, opts *options, before float64, of string, t *table) error {
+	asleep := make([]string, opts.asleep)
+	for i := range asleep {
+		asleep[i] = fmt.Sprintf("asleep-%d", i)
 	}
+	created, after := 0, before
+	for chunk := range slices.Chunk(asleep, stage) {
+		begin := time.Now()
+		if err := s.createAsleep(ctx, chunk); err != nil {
+			return err
+		}
+		t.add(fmt.Sprintf("time until %d more tenants sleep", len(chunk)), "s", time.Since(begin).Seconds())
+		var err error
+		if after, err = s.memory(ctx, opts.settle); err != nil {
+			return err
+		}
+		created += len(chunk)
+		t.add(fmt.Sprintf("memory of vc-standalone with %s and %d asleep", of, created), "GiB", after/mibInGiB)
+	}
+	t.add("memory of vc-standalone for a tenant that sleeps, beside "+of, "KiB", kibInMiB*(after-before)/float64(created))
+	return nil
+}
+
+// reportScale adds the CPU that the process takes, and how long kubectl get
+// takes.
+func (s *standalone) reportScale(ctx context.Context, opts *options, awake []*rest.Config, of string, t *table) error {
 	before, err := measure.UsageOf(s.pid)
 	if err != nil {
 		return err
@@ -100,7 +126,6 @@ func (s *standalone) reportScale(ctx context.Context, opts *options, awake []*re
 		times = append(times, took)
 	}
 	slices.Sort(times)
-	t.add("memory of vc-standalone with "+of, "GiB", mib/mibInGiB)
 	t.add("CPU of vc-standalone with "+of, "% of a core", 100*float64(after.CPU-before.CPU)/float64(opts.idle))
 	for _, p := range []int{50, 99, 100} {
 		t.add(fmt.Sprintf("p%d of kubectl get pods with %s", p, of), "ms", measure.Milliseconds(measure.Percentile(times, p)))

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,8 +23,10 @@ import (
 )
 
 const (
-	// patience is how long one step may take.
-	patience = time.Minute
+	// patience is how long one step may take. A deletion is a request for each kind
+	// and namespace of the super cluster: a minute, on a machine that has much else
+	// to do.
+	patience = 3 * time.Minute
 	poll     = 20 * time.Millisecond
 )
 
@@ -54,10 +57,11 @@ func newClient(config *rest.Config) (client.WithWatch, error) {
 	return c, nil
 }
 
-// Create makes a VirtualCluster with an empty spec in the namespace default, if
-// there is none of that name.
-func (a *Admin) Create(ctx context.Context, name string) error {
+// Create makes a VirtualCluster with a provisioner in the namespace default, if
+// there is none of that name; empty for the default provisioner.
+func (a *Admin) Create(ctx context.Context, name string, provisioner tenancyv1alpha1.ProvisionerType) error {
 	vc := &tenancyv1alpha1.VirtualCluster{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}}
+	vc.Spec.Provisioner = provisioner
 	if err := a.client.Create(ctx, vc); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create VirtualCluster %s: %w", name, err)
 	}
@@ -81,7 +85,16 @@ func (a *Admin) Connect(ctx context.Context, name string) (*Tenant, error) {
 	if err := a.client.Get(ctx, key, secret); err != nil {
 		return nil, fmt.Errorf("read the kubeconfig of %s: %w", name, err)
 	}
-	return newTenant(name, vc.Status.ClusterNamespace, secret.Data[names.AdminKubeconfigKey], kubeconfig.ForUsers(secret.Data))
+	own, forUsers := secret.Data[names.AdminKubeconfigKey], kubeconfig.ForUsers(secret.Data)
+	if vc.Spec.Provisioner == tenancyv1alpha1.ProvisionerConverted {
+		own = forUsers // there is no other address
+	}
+	tenant, err := newTenant(name, vc.Status.ClusterNamespace, own, forUsers)
+	if err != nil {
+		return nil, err
+	}
+	tenant.converted = vc.Spec.Provisioner == tenancyv1alpha1.ProvisionerConverted
+	return tenant, nil
 }
 
 // remove deletes a VirtualCluster and waits until it is gone.
@@ -103,13 +116,18 @@ func (a *Admin) remove(ctx context.Context, name string) error {
 // pods are the pods in the super cluster that are the tenant's, by the UID of
 // the tenant's own.
 func (a *Admin) pods(ctx context.Context, tenant *Tenant) (map[string]*corev1.Pod, error) {
-	list := &corev1.PodList{}
-	if err := a.client.List(ctx, list, ofTenant(tenant.Name)); err != nil {
+	list, selected := &corev1.PodList{}, ofTenant(tenant.Name)
+	if tenant.converted {
+		selected = client.MatchingLabels{names.Converted: tenant.Namespace}
+	}
+	if err := a.client.List(ctx, list, selected); err != nil {
 		return nil, fmt.Errorf("list the super cluster's pods of %s: %w", tenant.Name, err)
 	}
 	byUID := make(map[string]*corev1.Pod, len(list.Items))
 	for i := range list.Items {
-		byUID[list.Items[i].Annotations[names.UID]] = &list.Items[i]
+		pod := &list.Items[i]
+		// That of a converted tenant is the tenant's own.
+		byUID[cmp.Or(pod.Annotations[names.UID], string(pod.UID))] = pod
 	}
 	return byUID, nil
 }

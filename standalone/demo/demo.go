@@ -10,6 +10,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 )
 
 // scaled is how many replicas one of the tenants has in the end.
@@ -23,29 +25,33 @@ type stage struct {
 	begun   time.Time
 }
 
-// Play shows the whole life of two tenants on the super cluster whose data
-// directory is given, and tells it on out.
+// Play shows the whole life of three tenants on the super cluster whose data
+// directory is given, and tells it on out: red and blue have control planes, and
+// light has none.
 func Play(ctx context.Context, super *rest.Config, dataDir string, out io.Writer) error {
 	admin, err := NewAdmin(super)
 	if err != nil {
 		return err
 	}
 	s := &stage{admin: admin, dataDir: dataDir, out: out, begun: time.Now()}
-	red, blue, err := s.createTenants(ctx)
+	tenants, err := s.createTenants(ctx)
 	if err != nil {
 		return err
 	}
-	if err := s.openShops(ctx, red, blue); err != nil {
+	red, blue, light := tenants[0], tenants[1], tenants[2]
+	if err := s.openShops(ctx, red, blue, light); err != nil {
 		return err
 	}
 	s.tellf("the tenants are apart:")
-	if err := apart(ctx, admin, red, blue, func(line string) { _, _ = fmt.Fprintln(out, "    "+line) }); err != nil {
-		return err
+	for _, pair := range [][2]*Tenant{{red, blue}, {light, red}} {
+		if err := apart(ctx, admin, pair[0], pair[1], func(line string) { _, _ = fmt.Fprintln(out, "    "+line) }); err != nil {
+			return err
+		}
 	}
 	if err := s.change(ctx, red, blue); err != nil {
 		return err
 	}
-	return s.removeTenants(ctx, red, blue)
+	return s.removeTenants(ctx, red, blue, light)
 }
 
 // tellf says what has happened, and when.
@@ -53,23 +59,34 @@ func (s *stage) tellf(format string, args ...any) {
 	_, _ = fmt.Fprintf(s.out, "%6.1f s  %s\n", time.Since(s.begun).Seconds(), fmt.Sprintf(format, args...))
 }
 
-func (s *stage) createTenants(ctx context.Context) (red, blue *Tenant, err error) {
-	tenants := []*Tenant{{Name: "red"}, {Name: "blue"}}
-	for _, tenant := range tenants {
-		if err := s.admin.Create(ctx, tenant.Name); err != nil {
-			return nil, nil, err
+func (s *stage) createTenants(ctx context.Context) ([]*Tenant, error) {
+	kinds := []struct {
+		name        string
+		provisioner tenancyv1alpha1.ProvisionerType
+		has         string
+	}{
+		{name: "red", has: "a kube-apiserver of its own"},
+		{name: "blue", has: "a kube-apiserver of its own"},
+		{"light", tenancyv1alpha1.ProvisionerConverted, "no control plane: the gateway converts its requests"},
+	}
+	for _, kind := range kinds {
+		if err := s.admin.Create(ctx, kind.name, kind.provisioner); err != nil {
+			return nil, err
 		}
 	}
-	for i, tenant := range tenants {
-		if tenants[i], err = s.admin.Connect(ctx, tenant.Name); err != nil {
-			return nil, nil, err
+	var tenants []*Tenant
+	for _, kind := range kinds {
+		tenant, err := s.admin.Connect(ctx, kind.name)
+		if err != nil {
+			return nil, err
 		}
-		s.tellf("tenant %s is ready: it has a kube-apiserver of its own", tenant.Name)
+		tenants = append(tenants, tenant)
+		s.tellf("tenant %s is ready: it has %s", kind.name, kind.has)
 	}
-	return tenants[0], tenants[1], nil
+	return tenants, nil
 }
 
-// openShops has both tenants apply the same manifest, and shows what became of it.
+// openShops has all tenants apply the same manifest, and shows what became of it.
 func (s *stage) openShops(ctx context.Context, tenants ...*Tenant) error {
 	rows := make([][]row, len(tenants))
 	group, ctx := errgroup.WithContext(ctx)
@@ -82,7 +99,7 @@ func (s *stage) openShops(ctx context.Context, tenants ...*Tenant) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	s.tellf("both applied the same Deployment, Service, ConfigMap and Secret in the same namespace, each with its own kubeconfig:")
+	s.tellf("all applied the same Deployment, Service, ConfigMap and Secret in the same namespace, each with its own kubeconfig:")
 	_, _ = fmt.Fprintln(s.out)
 	if err := writeTable(s.out, slices.Concat(rows...)); err != nil {
 		return fmt.Errorf("write the table: %w", err)
@@ -186,6 +203,6 @@ func (s *stage) removeTenants(ctx context.Context, tenants ...*Tenant) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	s.tellf("both are deleted: no namespace, no key in etcd and no file of them is left")
+	s.tellf("all are deleted: no namespace, no key in etcd and no file of them is left")
 	return nil
 }

@@ -1,4 +1,4 @@
-// Package demo shows on a running super cluster what tenants are: two of them
-// work under the same names side by side, and leave nothing behind. It uses
-// nothing but what users have, kubeconfigs and the API.
+// Package demo shows on a running super cluster what tenants are: three of them
+// work under the same names side by side, one of them without a control plane, and
+// leave nothing behind. It uses nothing but what users have, kubeconfigs and the API.
 package demo

@@ -320,14 +320,14 @@ func tenantOf(name string) []client.Object {
 // TestTenants: both tenants are there before their shops open, and both are gone
 // with all that they had before the demo says so.
 func TestTenants(t *testing.T) {
-	both := slices.Concat(tenantOf("red"), tenantOf("blue"))
+	both := slices.Concat(tenantOf("red"), tenantOf("light"), tenantOf("blue"))
 	for name, c := range map[string]struct {
 		funcs           interceptor.Funcs
 		objects         []client.Object
 		created, remove string // part of the error; empty for none
 	}{
 		"all is well":             {objects: both},
-		"one has no kubeconfig":   {objects: both[:3], created: "the kubeconfig of blue: "},
+		"one has no kubeconfig":   {objects: both[:5], created: "the kubeconfig of blue: "},
 		"they cannot be read":     {funcs: refusing[*tenancyv1alpha1.VirtualCluster]("get"), objects: both, created: "VirtualCluster red is not ready (): refused"},
 		"one of them is left":     {objects: append([]client.Object{copyOf("blue", "", namespace("root-blue-shop"))}, both...), remove: "root-blue-shop"},
 		"one cannot be deleted":   {funcs: refusing[*tenancyv1alpha1.VirtualCluster]("delete"), objects: both, remove: "refused"},
@@ -341,27 +341,29 @@ func TestTenants(t *testing.T) {
 			serveKeys(t, filepath.Join(dir, "etcd-tenants", "client.sock"), nil)
 			var out bytes.Buffer
 			s := &stage{admin: &Admin{client: clientWith(t, c.funcs, c.objects...)}, dataDir: dir, out: &out, begun: time.Now()}
-			red, blue, err := s.createTenants(t.Context())
+			tenants, err := s.createTenants(t.Context())
 			contains(t, err, c.created)
 			if err != nil {
 				return
 			}
+			red, blue := tenants[0], tenants[1]
 			if red.Name != "red" || blue.Namespace != "root-blue" || blue.config.BearerToken != "t" {
 				t.Errorf("the tenants are %+v and %+v", red, blue)
 			}
-			contains(t, s.removeTenants(t.Context(), red, blue), c.remove)
-			if told := strings.Count(out.String(), "\n"); told != map[bool]int{true: 3, false: 2}[c.remove == ""] {
+			contains(t, s.removeTenants(t.Context(), tenants...), c.remove)
+			if told := strings.Count(out.String(), "\n"); told != map[bool]int{true: 4, false: 3}[c.remove == ""] {
 				t.Errorf("it tells\n%s", &out)
 			}
 		})
 	}
 }
 
-// deadline is soon if that is what a test wants, and far away otherwise.
+// deadline is soon, though after all other steps, if that is what a test wants,
+// and far away otherwise.
 func deadline(t *testing.T, want string) (context.Context, context.CancelFunc) {
 	t.Helper()
 	if strings.HasSuffix(want, context.DeadlineExceeded.Error()) {
-		return context.WithTimeout(t.Context(), 200*time.Millisecond)
+		return context.WithTimeout(t.Context(), 2*time.Second)
 	}
 	return context.WithTimeout(t.Context(), patience)
 }

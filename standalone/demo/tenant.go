@@ -31,7 +31,8 @@ const (
 var shopManifest []byte
 
 // Tenant is a user of a tenant cluster, who has its kubeconfig only. It uses the
-// control plane's own address, whose responses are those of the apiserver.
+// control plane's own address, whose responses are those of the apiserver, if there
+// is one.
 type Tenant struct {
 	// Name is the VirtualCluster's.
 	Name string
@@ -39,6 +40,9 @@ type Tenant struct {
 	Namespace string
 	// Kubeconfig is the one that the tenant gets.
 	Kubeconfig []byte
+
+	// converted: it has no control plane.
+	converted bool
 
 	client client.WithWatch
 	config *rest.Config

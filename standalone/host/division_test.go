@@ -97,7 +97,7 @@ func TestHandOverWaitsForAReconcile(t *testing.T) {
 	go func() { served <- d.serve(t.Context(), red) }()
 	g.Consistently(served, "50ms").ShouldNot(Receive())
 	leave()
-	g.Eventually(served).Should(Receive(BeNil()))
+	g.Eventually(served, "20s").Should(Receive(BeNil()))
 	g.Expect(*handedOver).To(Equal([]string{"red"}))
 	_, leave, ok = d.enter(t.Context(), keyOf("red"))
 	g.Expect(ok).To(BeTrue(), "it is for this replica again")

@@ -216,6 +216,9 @@ func serverOptions(spec Spec, creds *credentials, etcd string) (*options.ServerR
 	o.AllowPrivileged = true         // pods are restricted where they run
 	o.EnableAggregatorRouting = true // webhooks and aggregated APIs are pods, and this process does not reach Service addresses
 	o.ServiceClusterIPRanges = spec.ServiceCIDR
+	if spec.SecondaryServiceCIDR != "" {
+		o.ServiceClusterIPRanges += "," + spec.SecondaryServiceCIDR
+	}
 	o.GenericServerRunOptions.AdvertiseAddress = net.IPv4(127, 0, 0, 1)
 	o.SecureServing.BindPort, o.SecureServing.Required = 0, false // the inlet has a port
 	// This process is not reachable at an address of the kubernetes Service,

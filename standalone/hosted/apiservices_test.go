@@ -19,7 +19,7 @@ func TestAPIServices(t *testing.T) {
 	g := NewWithT(t)
 	upstream := apiServicesOf(t, runReady(t, shared, hosted.Spec{Name: "apis-stock", Stock: true}))
 	g.Eventually(upstream).WithTimeout(soon).WithPolling(tick).Should(
-		HaveKeyWithValue("v1.example.com", HaveField("Status.Conditions", Not(BeEmpty()))))
+		And(HaveKey("v1.example.com"), HaveEach(HaveField("Status.Conditions", Not(BeEmpty())))))
 	want := upstream()
 	for name, spec := range map[string]hosted.Spec{"shared": {Name: "apis-shared", Shared: true}, "dedicated": {Name: "apis-own"}} {
 		t.Run(name, func(t *testing.T) {

@@ -230,16 +230,16 @@ func startTenant(ctx context.Context, c *ControlPlane) (*apiServer, error) {
 
 // chainSpec returns the control plane as a tenant of a chain.
 func (c *ControlPlane) chainSpec() (chain.Spec, error) {
-	_, services, err := net.ParseCIDR(c.spec.ServiceCIDR)
+	services, err := c.spec.serviceCIDRs()
 	if err != nil {
-		return chain.Spec{}, fmt.Errorf("parse the service CIDR: %w", err)
+		return chain.Spec{}, err
 	}
 	spec := chain.Spec{
-		Name: c.spec.Name, ClusterDomain: c.spec.ClusterDomain, Issuer: c.spec.ServiceAccountIssuer, ServiceCIDR: *services,
+		Name: c.spec.Name, ClusterDomain: c.spec.ClusterDomain, Issuer: c.spec.ServiceAccountIssuer, ServiceCIDRs: services,
 		ClientCA: c.creds.authority.CertPEM, SigningKey: c.creds.signingKey,
 		KubeletCA: c.spec.KubeletCA, KubeletClient: c.creds.kubeletCertKey, KubeletsByHostname: c.spec.SeparateKubeletClientCA,
 		FrontProxyCA: c.creds.frontProxy.CertPEM, FrontProxyClient: c.creds.frontProxyCertKey,
-		GatewayCA: c.creds.gateway.CertPEM,
+		GatewayCA: c.creds.gateway.CertsPEM(),
 		Network:   c.spec.Network, Validations: c.spec.validations(), NoDaemonSets: !c.spec.DaemonSets,
 		Filter: c.limit, Wrap: c.wrapOwn,
 	}

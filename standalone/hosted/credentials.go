@@ -9,6 +9,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"slices"
 	"sync"
@@ -83,9 +84,9 @@ type credentials struct {
 	// and nothing else: a client with a certificate of it can impersonate any
 	// user.
 	frontProxy pki.Authority
-	// gateway signs the client certificate of the gateway, and nothing else: the
-	// control plane takes users from its headers.
-	gateway      pki.Authority
+	// gateway sign the client certificate of the gateway, and nothing else: the
+	// control plane takes users from its headers. It trusts those of its start.
+	gateway      pki.Authorities
 	signingKey   []byte
 	verifyingKey []byte
 	serving      servingNames
@@ -155,7 +156,7 @@ func (c *credentials) loadAuthorities(keys Keys, spec Spec) (err error) {
 	if c.frontProxy, err = loadAuthority(keys, frontProxyCAFile, "front-proxy-ca:"+spec.Name); err != nil {
 		return err
 	}
-	if c.gateway, err = loadAuthority(keys, gatewayCAFile, "gateway-ca:"+spec.Name); err != nil {
+	if c.gateway, err = loadAuthorities(keys, gatewayCAFile, "gateway-ca:"+spec.Name, time.Now()); err != nil {
 		return err
 	}
 	if err := ensureFile(keys, publicFrontProxyCAFile, c.frontProxy.CertPEM); err != nil {
@@ -196,6 +197,21 @@ func loadAuthority(keys Keys, file, name string) (ca pki.Authority, err error) {
 	})
 	ca.CertPEM, ca.KeyPEM = splitPEM(data)
 	return ca, err
+}
+
+// loadAuthorities loads authorities from a file, with a successor of which the
+// time has come, or creates the first one.
+func loadAuthorities(keys Keys, file, name string, now time.Time) (pki.Authorities, error) {
+	data, err := keys.Read(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read %s: %w", keys.Locate(file), err)
+	}
+	certs, private := splitPEM(data)
+	all, err := pki.ParseAuthorities(certs, private, now).Renew(name, authorityValidity, now)
+	if err != nil {
+		return nil, fmt.Errorf("renew %s: %w", keys.Locate(file), err)
+	}
+	return all, ensureFile(keys, file, joinPEM(all.CertsPEM(), all.KeysPEM()))
 }
 
 func newSigningKeyPEM() ([]byte, error) {
@@ -254,7 +270,7 @@ func (c *credentials) renewIn(keys Keys, now time.Time) error {
 		{&c.proxy, leaf{file: frontProxyFile, signer: c.frontProxy, create: func(signer pki.Authority) (pki.KeyPair, error) {
 			return signer.Client(chain.FrontProxyUser, nil, authorityValidity, now)
 		}}},
-		{&c.gatewayClient, leaf{file: gatewayFile, signer: c.gateway, create: func(signer pki.Authority) (pki.KeyPair, error) {
+		{&c.gatewayClient, leaf{file: gatewayFile, signer: c.gateway.Signer(now), create: func(signer pki.Authority) (pki.KeyPair, error) {
 			return signer.Client(gatewayaccess.User, nil, c.validity, now)
 		}}},
 		{&c.server, servingLeaf(servingFile, "kube-apiserver", c.authority, c.serving.dnsNames, c.serving.ips, c.validity, now)},

@@ -25,7 +25,7 @@ func (keysIn) Delete(context.Context, string) error         { return nil }
 
 func load(t *testing.T, dir string, dnsNames ...string) *credentials {
 	t.Helper()
-	c, err := loadCredentials(t.Context(), keysIn(dir), Spec{}.withDefaults(), servingNames{dnsNames, []net.IP{net.IPv4(127, 0, 0, 1)}})
+	c, err := loadCredentials(t.Context(), keysIn(dir), Spec{}.withDefaults(DefaultServiceCIDR), servingNames{dnsNames, []net.IP{net.IPv4(127, 0, 0, 1)}})
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return c
 }
@@ -72,6 +72,27 @@ func TestOnlyCertificatesAreRenewed(t *testing.T) {
 	g.Expect(c.signingKey).To(Equal(key))
 }
 
+// TestGatewayAuthorities: a control plane trusts the successor from a start on, long
+// before the gateway's certificate is of it.
+func TestGatewayAuthorities(t *testing.T) {
+	g := NewWithT(t)
+	dir := t.TempDir()
+	isOf := func(c *credentials, i int) bool {
+		return parseCertificate(c.gatewayClient.CertPEM).CheckSignatureFrom(parseCertificate(c.gateway[i].CertPEM)) == nil
+	}
+	old, err := pki.NewAuthority("gateway-ca:a", authorityValidity, time.Now().Add(-authorityValidity*3/4))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(os.WriteFile(filepath.Join(dir, gatewayCAFile), joinPEM(old.CertPEM, old.KeyPEM), 0o600)).To(Succeed())
+	c := load(t, dir, "a")
+	g.Expect(c.gateway).To(HaveLen(2))
+	g.Expect(c.gateway[0]).To(Equal(old))
+	g.Expect(isOf(c, 0)).To(BeTrue())
+	g.Expect(load(t, dir, "a").gateway).To(Equal(c.gateway), "one successor")
+
+	g.Expect(c.renew(t.Context(), time.Now().Add(authorityValidity/8))).To(Succeed())
+	g.Expect(isOf(c, 1)).To(BeTrue(), "an eighth is left")
+}
+
 func TestServingCertificateFollowsItsNames(t *testing.T) {
 	g := NewWithT(t)
 	dir := filepath.Join(t.TempDir(), "pki")
@@ -86,7 +107,7 @@ func TestBrokenAuthorityIsNotReplaced(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "ca.pem")
 	g.Expect(os.WriteFile(path, []byte("half a file"), 0o600)).To(Succeed())
-	_, err := loadCredentials(t.Context(), keysIn(dir), Spec{}.withDefaults(), servingNames{dnsNames: []string{"a"}})
+	_, err := loadCredentials(t.Context(), keysIn(dir), Spec{}.withDefaults(DefaultServiceCIDR), servingNames{dnsNames: []string{"a"}})
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(os.ReadFile(path)).To(BeEquivalentTo("half a file"))
 }
@@ -171,7 +192,7 @@ func TestCredentialsThatCannotBeLoaded(t *testing.T) {
 			path := filepath.Join(dir, test.file)
 			g.Expect(os.WriteFile(path, []byte(test.content), 0o600)).To(Succeed())
 			g.Expect(os.WriteFile(filepath.Join(dir, "sa.pub"), nil, 0o600)).To(Succeed(), "it does not stand for the signing key")
-			spec := Spec{Name: "red", SeparateKubeletClientCA: true}.withDefaults()
+			spec := Spec{Name: "red", SeparateKubeletClientCA: true}.withDefaults(DefaultServiceCIDR)
 			for range 2 {
 				_, err := loadCredentials(t.Context(), keysIn(dir), spec, servingNames{dnsNames: []string{"a"}})
 				g.Expect(err).To(MatchError(ContainSubstring(filepath.Join(dir, test.want))))
@@ -189,7 +210,7 @@ func TestCredentialsThatCannotBeLoaded(t *testing.T) {
 			} else {
 				g.Expect(os.MkdirAll(filepath.Join(path, "directory"), 0o700)).To(Succeed())
 			}
-			_, err := loadCredentials(t.Context(), keysIn(dir), Spec{SeparateKubeletClientCA: true}.withDefaults(), servingNames{dnsNames: []string{"a"}})
+			_, err := loadCredentials(t.Context(), keysIn(dir), Spec{SeparateKubeletClientCA: true}.withDefaults(DefaultServiceCIDR), servingNames{dnsNames: []string{"a"}})
 			g.Expect(err).To(MatchError(ContainSubstring(path)))
 		})
 	}
@@ -218,7 +239,7 @@ func TestKubeletClientCA(t *testing.T) {
 	together := load(t, dir, "a")
 	g.Expect(together.kubeletClients).To(Equal(together.authority))
 
-	spec := Spec{Name: "red", SeparateKubeletClientCA: true}.withDefaults()
+	spec := Spec{Name: "red", SeparateKubeletClientCA: true}.withDefaults(DefaultServiceCIDR)
 	apart, err := loadCredentials(t.Context(), keysIn(dir), spec, servingNames{dnsNames: []string{"a"}})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(apart.authority).To(Equal(together.authority), "the cluster's own authority stays")

@@ -289,10 +289,13 @@ func (h *Host) Address() string {
 // the PKI and data of an earlier run. The name must not be running; a control
 // plane that has stopped can be run again.
 func (h *Host) Run(spec Spec) (*ControlPlane, error) {
-	spec = spec.withDefaults()
+	spec = spec.withDefaults(h.defaultServiceCIDR())
 	// A handler chain stores in the tenants' etcd.
 	spec.Stock = spec.Stock || h.opts.Super != "" && spec.Name == h.opts.Super
 	if err := spec.validate(); err != nil {
+		return nil, err
+	}
+	if err := h.checkFamily(spec); err != nil {
 		return nil, err
 	}
 	if _, onDisk := h.opts.Keys.(directories); spec.Stock && !onDisk {

@@ -106,7 +106,7 @@ func TestHostsAgreeOnKeys(t *testing.T) {
 	var loading sync.WaitGroup
 	for i := range loaded {
 		loading.Go(func() {
-			c, err := loadCredentials(t.Context(), keyring, Spec{Name: "red", SeparateKubeletClientCA: true}.withDefaults(),
+			c, err := loadCredentials(t.Context(), keyring, Spec{Name: "red", SeparateKubeletClientCA: true}.withDefaults(DefaultServiceCIDR),
 				servingNames{[]string{"a"}, []net.IP{net.IPv4(127, 0, 0, 1)}})
 			g.Expect(err).NotTo(HaveOccurred())
 			loaded[i] = c
@@ -136,7 +136,7 @@ func (a alwaysChanged) Open(ctx context.Context, name string) (Keys, error) {
 func TestKeysThatAlwaysChangeAreAnError(t *testing.T) {
 	g := NewWithT(t)
 	keyring := alwaysChanged{&sharedKeys{files: map[string][]byte{}}}
-	_, err := loadCredentials(t.Context(), keyring, Spec{Name: "red"}.withDefaults(), servingNames{dnsNames: []string{"a"}})
+	_, err := loadCredentials(t.Context(), keyring, Spec{Name: "red"}.withDefaults(DefaultServiceCIDR), servingNames{dnsNames: []string{"a"}})
 	g.Expect(err).To(MatchError(ErrKeysChanged))
 	g.Expect(keyring.commits).To(Equal(commitAttempts))
 	g.Expect(keyring.files).To(BeEmpty())

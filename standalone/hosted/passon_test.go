@@ -67,7 +67,7 @@ func TestAClosedConnectionIsNotHeld(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(r.passed.of("red")).To(Equal(1))
 	g.Expect(conn.Close()).To(Succeed())
-	g.Eventually(func() int { return r.passed.of("red") }).WithTimeout(5 * passOnLinger).Should(BeZero())
+	g.Eventually(func() int { return r.passed.of("red") }).Should(BeZero())
 }
 
 func (p *passed) of(name string) int {
@@ -116,7 +116,7 @@ func TestPodsArePassedOn(t *testing.T) {
 	g.Expect(pods.listen("red")).To(Equal(red), "it comes back")
 	g.Expect(pods.left()).To(BeZero())
 	pods.leave("red")
-	g.Eventually(func() bool { return isOpen(t, red) }).WithTimeout(2 * podLinger).Should(BeFalse())
+	g.Eventually(func() bool { return isOpen(t, red) }).WithTimeout(5 * podLinger).Should(BeFalse())
 	g.Expect(pods.left()).To(BeZero())
 
 	blue, err := pods.listen("blue")

@@ -114,7 +114,7 @@ func TestPortsOfSleepersAreTaken(t *testing.T) {
 
 func isOpen(t *testing.T, address net.Addr) bool {
 	t.Helper()
-	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(t.Context(), "tcp", address.String())
+	conn, err := (&net.Dialer{Timeout: 20 * time.Second}).DialContext(t.Context(), "tcp", address.String())
 	if err == nil {
 		_ = conn.Close()
 	}

@@ -70,7 +70,7 @@ func TestNewNamesAreInTheCertificate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewWithT(t)
 		creds := load(t, filepath.Join(t.TempDir(), "pki"), "a")
-		c := &ControlPlane{creds: creds, spec: Spec{Name: "a"}.withDefaults(), renamed: make(chan struct{}, 1), duty: newDuty()}
+		c := &ControlPlane{creds: creds, spec: Spec{Name: "a"}.withDefaults(DefaultServiceCIDR), renamed: make(chan struct{}, 1), duty: newDuty()}
 		go func() { _ = c.watch(t.Context(), &apiServer{}, &shift{running: &controllers.Manager{}}) }()
 		served := func() []byte {
 			synctest.Wait()

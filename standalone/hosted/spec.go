@@ -1,6 +1,7 @@
 package hosted
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"slices"
@@ -17,16 +18,24 @@ import (
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
 )
 
-// DefaultServiceCIDR is the default range of ClusterIPs of a control plane.
-const DefaultServiceCIDR = "10.96.0.0/16"
+// DefaultServiceCIDR is the default range of ClusterIPs of a control plane, and
+// DefaultServiceCIDRv6 where its pods reach it at an IPv6 address.
+const (
+	DefaultServiceCIDR   = "10.96.0.0/16"
+	DefaultServiceCIDRv6 = "fd00:10:96::/112"
+)
 
 // Spec describes one control plane. Only Name has no default.
 type Spec struct {
 	// Name identifies the control plane on this host. It is a DNS label that
 	// also determines its etcd prefix, its PKI directory and its server name.
 	Name string
-	// ServiceCIDR is the range of ClusterIPs; 10.96.0.0/16 by default.
+	// ServiceCIDR is the range of ClusterIPs, of the IP family of the host's
+	// PodAddress; 10.96.0.0/16 or fd00:10:96::/112 by default.
 	ServiceCIDR string
+	// SecondaryServiceCIDR is the range of the other IP family, for Services that
+	// are dual-stack; empty for none.
+	SecondaryServiceCIDR string
 	// ClusterDomain is the DNS domain of the cluster; cluster.local by default.
 	ClusterDomain string
 	// Shared serves the control plane with the handler chain that the host has
@@ -79,10 +88,10 @@ type Spec struct {
 	CertificateValidity time.Duration
 }
 
-func (s Spec) withDefaults() Spec {
-	if s.ServiceCIDR == "" {
-		s.ServiceCIDR = DefaultServiceCIDR
-	}
+// withDefaults returns the spec with what it does not say; serviceCIDR is the
+// host's default.
+func (s Spec) withDefaults(serviceCIDR string) Spec {
+	s.ServiceCIDR = cmp.Or(s.ServiceCIDR, serviceCIDR)
 	if s.ClusterDomain == "" {
 		s.ClusterDomain = addresses.DefaultDomain
 	}
@@ -106,6 +115,9 @@ func (s Spec) validate() error {
 		return fmt.Errorf("control plane %q: the cluster domain %q is not a DNS name: %s", s.Name, s.ClusterDomain, strings.Join(msgs, ", "))
 	}
 	if _, err := s.serviceIP(addresses.Apiserver); err != nil {
+		return fmt.Errorf("control plane %q: %w", s.Name, err)
+	}
+	if _, err := s.serviceCIDRs(); err != nil {
 		return fmt.Errorf("control plane %q: %w", s.Name, err)
 	}
 	if s.Shared && s.Stock {
@@ -142,6 +154,26 @@ func (s Spec) serviceIP(index int) (net.IP, error) {
 		return nil, fmt.Errorf("the service CIDR %q is too small: %w", s.ServiceCIDR, err)
 	}
 	return ip, nil
+}
+
+// serviceCIDRs returns the ranges of ClusterIPs, of which the first is that of
+// single-stack Services.
+func (s Spec) serviceCIDRs() ([]net.IPNet, error) {
+	var all []net.IPNet
+	for _, text := range []string{s.ServiceCIDR, s.SecondaryServiceCIDR} {
+		if text == "" {
+			continue
+		}
+		_, cidr, err := net.ParseCIDR(text)
+		if err != nil {
+			return nil, fmt.Errorf("the service CIDR %q is invalid: %w", text, err)
+		}
+		all = append(all, *cidr)
+	}
+	if len(all) > 1 && netutils.IsIPv6CIDR(&all[0]) == netutils.IsIPv6CIDR(&all[1]) {
+		return nil, fmt.Errorf("the service CIDRs %q and %q are of the same IP family", s.ServiceCIDR, s.SecondaryServiceCIDR)
+	}
+	return all, nil
 }
 
 // issuer returns the issuer of the control plane's service account tokens.

@@ -29,7 +29,7 @@ func TestSpecIsValidated(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			err := test.spec.withDefaults().validate()
+			err := test.spec.withDefaults(DefaultServiceCIDR).validate()
 			if test.want == "" {
 				g.Expect(err).NotTo(HaveOccurred())
 				return
@@ -44,7 +44,7 @@ func TestAddressesOfACluster(t *testing.T) {
 	for cidr, want := range map[string]string{
 		"": "10.96.0.10", "10.7.0.0/16": "10.7.0.10", "10.7.0.0/28": "10.7.0.10", "10.7.0.0/29": "<nil>", "fd00::/112": "fd00::a",
 	} {
-		c := &ControlPlane{spec: Spec{Name: "a", ServiceCIDR: cidr}.withDefaults(), outside: endpoint{address: "10.0.0.1:6443"}}
+		c := &ControlPlane{spec: Spec{Name: "a", ServiceCIDR: cidr}.withDefaults(DefaultServiceCIDR), outside: endpoint{address: "10.0.0.1:6443"}}
 		if got := c.DNSAddress().String(); got != want {
 			t.Errorf("the DNS of %q is at %s, want %s", cidr, got, want)
 		}

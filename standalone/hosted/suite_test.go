@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	soon  = 20 * time.Second
+	soon  = 45 * time.Second
 	later = 60 * time.Second
 	tick  = 50 * time.Millisecond
 )
@@ -38,6 +38,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
+	SetDefaultEventuallyTimeout(soon)
 	var err error
 	sharedDir, err = os.MkdirTemp("", "hosted-test-")
 	if err != nil {

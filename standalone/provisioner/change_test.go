@@ -62,3 +62,33 @@ func TestLimitsChangeWhileItRuns(t *testing.T) {
 	now, _ := host.Get(vc.Status.ClusterNamespace)
 	g.Expect(now).To(BeIdenticalTo(running), "it was not restarted")
 }
+
+// TestASecondServiceRangeIsAdded: to a control plane that runs, which restarts.
+func TestASecondServiceRangeIsAdded(t *testing.T) {
+	g := NewWithT(t)
+	host, ways := start(t, t.TempDir())
+	t.Parallel()
+	vc := virtualCluster("red")
+	vc.Status.ServiceCIDR = "10.104.16.0/20"
+	untilReady(t, ways, vc)
+	before, _ := host.Get(vc.Status.ClusterNamespace)
+
+	vc.Status.SecondaryServiceCIDR = "fd00:104::1:0/116"
+	_, err := ways.Ensure(t.Context(), vc)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Eventually(before.Done(), later).Should(BeClosed())
+	state := untilReady(t, ways, vc)
+	config, err := clientcmd.RESTConfigFromKubeConfig(state.Kubeconfig)
+	g.Expect(err).NotTo(HaveOccurred())
+	client, err := kubernetes.NewForConfig(config)
+	g.Expect(err).NotTo(HaveOccurred())
+	all, err := client.NetworkingV1().ServiceCIDRs().Get(t.Context(), "kubernetes", metav1.GetOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(all.Spec.CIDRs).To(Equal([]string{"10.104.16.0/20", "fd00:104::1:0/116"}))
+	created, err := client.CoreV1().Services("default").Create(t.Context(), &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "both"},
+		Spec:       corev1.ServiceSpec{IPFamilyPolicy: new(corev1.IPFamilyPolicyRequireDualStack), Ports: []corev1.ServicePort{{Port: 80}}},
+	}, metav1.CreateOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(created.Spec.ClusterIPs).To(HaveExactElements(HavePrefix("10.104."), HavePrefix("fd00:104::")))
+}

@@ -3,7 +3,6 @@
 package provisioner
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,6 +102,8 @@ type fixedSettings struct {
 	isolation   tenancyv1alpha1.Isolation
 	daemonSets  bool
 	issuer      string
+	// second is the range of Service addresses of the second IP family.
+	second string
 }
 
 var (
@@ -138,7 +139,7 @@ func (h *Hosted) Events() <-chan event.TypedGenericEvent[*tenancyv1alpha1.Virtua
 // Capabilities returns that a control plane uses the Service addresses that it
 // is allotted, and reaches pods and vn-agent.
 func (*Hosted) Capabilities() provisioner.Capabilities {
-	return provisioner.Capabilities{ServiceCIDR: true, Network: true}
+	return provisioner.Capabilities{ServiceCIDR: true, SecondServiceCIDR: true, Network: true}
 }
 
 // Ensure starts the control plane if it does not run, and says where it stands.
@@ -215,6 +216,7 @@ func (h *Hosted) fixedOf(vc *tenancyv1alpha1.VirtualCluster) fixedSettings {
 		restartedAt: vc.Annotations[names.RestartedAt], isolation: h.isolationOf(vc),
 		daemonSets: vc.Spec.Policy != nil && vc.Spec.Policy.DaemonSets == tenancyv1alpha1.DaemonSetsRun,
 	}
+	_, fixed.second = serviceCIDRs(vc)
 	if vc.Spec.ControlPlane != nil {
 		fixed.issuer = vc.Spec.ControlPlane.ServiceAccountIssuer
 	}
@@ -233,16 +235,27 @@ func waiting(message string) provisioner.ControlPlane {
 	return provisioner.ControlPlane{Message: message}
 }
 
+// serviceCIDRs returns the ranges of Service addresses of a tenant: those that it
+// was allotted, or those that it names.
+func serviceCIDRs(vc *tenancyv1alpha1.VirtualCluster) (first, second string) {
+	if vc.Status.ServiceCIDR != "" {
+		return vc.Status.ServiceCIDR, vc.Status.SecondaryServiceCIDR
+	}
+	return vc.Spec.ServiceCIDR, vc.Spec.SecondaryServiceCIDR
+}
+
 // start starts the control plane. The caller holds the lock.
 func (h *Hosted) start(vc *tenancyv1alpha1.VirtualCluster) (provisioner.ControlPlane, error) {
+	first, second := serviceCIDRs(vc)
 	key, limits, fixed := vc.Status.ClusterNamespace, limitsOf(vc.Spec.ControlPlane, h.options.Limits), h.fixedOf(vc)
 	started, err := h.host.Run(hosted.Spec{
 		Name:          key,
-		ServiceCIDR:   cmp.Or(vc.Status.ServiceCIDR, vc.Spec.ServiceCIDR),
+		ServiceCIDR:   first,
 		ClusterDomain: vc.Spec.ClusterDomain,
 		Shared:        fixed.isolation == tenancyv1alpha1.IsolationShared,
 		DaemonSets:    fixed.daemonSets,
 
+		SecondaryServiceCIDR: second,
 		ServiceAccountIssuer: fixed.issuer,
 
 		CertificateValidity: time.Duration(vc.Spec.PKIExpireDays) * day,
@@ -259,6 +272,9 @@ func (h *Hosted) start(vc *tenancyv1alpha1.VirtualCluster) (provisioner.ControlP
 	case errors.Is(err, hosted.ErrNoPodPort):
 		return provisioner.ControlPlane{RecheckAfter: portRetry}, provisioner.Failf(tenancyv1alpha1.ReasonNoPodPort,
 			"%s: run more replicas of vc-host, or give it a larger range with --pod-ports", err)
+	case errors.Is(err, hosted.ErrFamily):
+		return provisioner.ControlPlane{}, provisioner.Failf(tenancyv1alpha1.ReasonInvalidSpec,
+			"%s: create the VirtualCluster again with a service CIDR of the other family first", err)
 	case err != nil:
 		return provisioner.ControlPlane{}, fmt.Errorf("start: %w", err)
 	}

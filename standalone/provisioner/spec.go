@@ -8,12 +8,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 )
 
-const (
-	// largest and smallest are the prefixes of the service ranges that an
-	// apiserver takes.
-	largest  = 12
-	smallest = 29
-)
+// mostBits and fewestBits are the bits of the addresses in the service ranges that
+// an apiserver takes.
+const mostBits, fewestBits = 20, 3
 
 // checkSpec says what in the spec a hosted control plane cannot do.
 func checkSpec(spec tenancyv1alpha1.VirtualClusterSpec, have string) error {
@@ -41,12 +38,10 @@ func checkServiceCIDR(cidr string) error {
 		return nil
 	}
 	network, err := netip.ParsePrefix(cidr)
-	switch {
-	case err != nil:
+	if err != nil {
 		return invalidCIDR(cidr, "is no network")
-	case !network.Addr().Is4():
-		return invalidCIDR(cidr, "is IPv6, and hosted control planes serve IPv4")
-	case network.Bits() < largest || network.Bits() > smallest:
+	}
+	if bits := network.Addr().BitLen() - network.Bits(); bits > mostBits || bits < fewestBits {
 		return invalidCIDR(cidr, "does not hold 8 to 1048576 addresses")
 	}
 	return nil

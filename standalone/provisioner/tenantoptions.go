@@ -3,7 +3,6 @@ package provisioner
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -89,21 +88,11 @@ func (o *TenantOptions) EgressPolicy(
 	if err != nil {
 		return nil, err
 	}
-	outside, err := egress.ParseOutside(o.TenantEgress)
-	if err != nil {
-		return nil, fmt.Errorf("--tenant-egress-cidr: %w", err)
-	}
-	counters, err := egress.NewMetrics(registerer)
+	policy, err := egress.NewPolicy(o.TenantEgress, internal)
 	if err != nil {
 		return nil, err
 	}
-	policy := &egress.Policy{Directory: directory, Outside: outside, Agent: agent, Machine: egress.Machine, Metrics: counters}
-	for _, network := range internal {
-		prefix, err := netip.ParsePrefix(network)
-		if err != nil {
-			return nil, fmt.Errorf("read a network of the super cluster: %w", err)
-		}
-		policy.Internal = append(policy.Internal, prefix)
-	}
-	return policy, nil
+	policy.Directory, policy.Agent = directory, agent
+	policy.Metrics, err = egress.NewMetrics(registerer)
+	return policy, err
 }

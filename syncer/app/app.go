@@ -66,9 +66,11 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 		Objects:       kinds.TenantObjects(flows), Prepare: clients.prepare, Memory: opts.TenantMemory.Value(),
 		WakeInterval: opts.WakeInterval, Metrics: metrics.provider,
 	})
-	managerOptions := opts.Manager(name, scheme)
-	managerOptions.Cache, managerOptions.NewCache = cacheOptions(flows), newCache
-	mgr, err := mcmanager.New(clients.super, tenants, managerOptions)
+	hook, err := opts.webhook(metrics.stored)
+	if err != nil {
+		return nil, err
+	}
+	mgr, err := mcmanager.New(clients.super, tenants, opts.manager(scheme, flows, hook))
 	if err != nil {
 		return nil, fmt.Errorf("create the manager: %w", err)
 	}
@@ -78,11 +80,14 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 	if err := clients.share(ctx, mgr.GetLocalManager(), tenants); err != nil {
 		return nil, err
 	}
-	gate, err := addValidation(mgr.GetLocalManager(), table, opts, metrics.gate)
+	if err := addConverted(mgr.GetLocalManager(), hook, tenants.Mine, opts); err != nil {
+		return nil, err
+	}
+	gate, err := addValidation(mgr.GetLocalManager(), table, hook, opts, metrics.gate)
 	if err != nil {
 		return nil, err
 	}
-	providers, err := addNetworks(mgr.GetLocalManager(), opts, metrics.networks)
+	providers, err := addNetworks(mgr.GetLocalManager(), tenants.Mine, opts, metrics.networks)
 	if err != nil {
 		return nil, err
 	}
@@ -95,6 +100,13 @@ func New(ctx context.Context, super *rest.Config, opts Options) (mcmanager.Manag
 	return mgr, errors.Join(servePending(mgr.GetLocalManager(), syncing), clients.addReadiness(mgr.GetLocalManager(), opts, table))
 }
 
+// manager returns the options of the manager.
+func (o *Options) manager(scheme *runtime.Scheme, flows []kinds.Flow, hook *convertedWebhook) manager.Options {
+	options := o.Manager(name, scheme)
+	options.Cache, options.NewCache, options.WebhookServer = cacheOptions(flows), newCache, hook.server()
+	return options
+}
+
 // newEngine makes the engine of a syncer, by its options and by parts of the
 // engine's that have been made.
 func newEngine(mgr mcmanager.Manager, flows []kinds.Flow, opts Options, with engine.Options) (*engine.Engine, error) {
@@ -103,7 +115,8 @@ func newEngine(mgr mcmanager.Manager, flows []kinds.Flow, opts Options, with eng
 		return nil, err
 	}
 	with.Timeout, with.Patrol, with.NodeLinger = opts.Timeout, opts.Patrol, opts.NodeLinger
-	with.Custom, with.Queue, with.Limits = resources.Custom, opts.queue(), effectiveLimits(opts.Limits)
+	with.Custom, with.Standing = resources.Custom, resources.Standing()
+	with.Queue, with.Limits = opts.queue(), effectiveLimits(opts.Limits)
 	return engine.New(mgr, flows, with)
 }
 

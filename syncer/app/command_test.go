@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/virtualcluster/virtualcluster/internal/component"
@@ -37,6 +38,8 @@ func TestFlags(t *testing.T) {
 		"--node-linger=5s", "--patrol=6s", "--wake-interval=8m", "--health-probe-bind-address=0",
 		"--enable-quota-validation", "--quota-validators=quota,rules,mine", "--quota-rules=rules.yaml", "--quota-validation-timeout=3s", "--quota-validation-fail-open",
 		"--share-tenants", "--share-namespace=leases", "--vn-agent-address=agent.example:10550",
+		"--converted-webhook-service=ns/hook", "--converted-webhook-bind-address=:7", "--converted-webhook-pod-address=10.0.0.7",
+		"--converted-objects=8", "--converted-storage=9Mi",
 	})
 	if err := command.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
@@ -46,6 +49,9 @@ func TestFlags(t *testing.T) {
 		Timeout: 4 * time.Second, NodeLinger: 5 * time.Second, Patrol: 6 * time.Second, WakeInterval: 8 * time.Minute,
 		QuotaValidation: true, QuotaValidators: []string{"quota", "rules", "mine"}, QuotaRules: "rules.yaml", QuotaValidationTimeout: 3 * time.Second, QuotaValidationFailOpen: true,
 		ShareTenants: true, ShareNamespace: "leases", AgentAddress: "agent.example:10550",
+		ConvertedWebhook:            types.NamespacedName{Namespace: "ns", Name: "hook"},
+		ConvertedWebhookBindAddress: ":7", ConvertedWebhookAddress: "10.0.0.7",
+		ConvertedObjects: 8, ConvertedStorage: resource.MustParse("9Mi"),
 		Options: component.Options{HealthProbeBindAddress: "0"},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Options{}, "Options.Logger", "Registerer")); diff != "" {
@@ -75,12 +81,25 @@ func TestValidate(t *testing.T) {
 				o.QuotaRules, o.QuotaValidation, o.QuotaValidators = "rules.yaml", true, []string{"quota"}
 			}, "rules among --quota-validators",
 		},
-		"rules that all read":     {func(o *Options) { o.QuotaRules, o.QuotaValidation = "rules.yaml", true }, ""},
-		"leases nowhere":          {func(o *Options) { o.ShareTenants, o.ShareNamespace = true, "" }, "--share-namespace"},
-		"an agent at an address":  {func(o *Options) { o.AgentAddress = "[fd00::7]:10550" }, ""},
-		"an agent without port":   {func(o *Options) { o.AgentAddress = "10.0.0.7" }, "--vn-agent-address"},
-		"an agent anywhere":       {func(o *Options) { o.AgentAddress = ":10550" }, "--vn-agent-address"},
-		"an agent of port 0":      {func(o *Options) { o.AgentAddress = "10.0.0.7:0" }, "--vn-agent-address"},
+		"rules that all read":    {func(o *Options) { o.QuotaRules, o.QuotaValidation = "rules.yaml", true }, ""},
+		"leases nowhere":         {func(o *Options) { o.ShareTenants, o.ShareNamespace = true, "" }, "--share-namespace"},
+		"an agent at an address": {func(o *Options) { o.AgentAddress = "[fd00::7]:10550" }, ""},
+		"an agent without port":  {func(o *Options) { o.AgentAddress = "10.0.0.7" }, "--vn-agent-address"},
+		"an agent anywhere":      {func(o *Options) { o.AgentAddress = ":10550" }, "--vn-agent-address"},
+		"an agent of port 0":     {func(o *Options) { o.AgentAddress = "10.0.0.7:0" }, "--vn-agent-address"},
+		"a webhook without validators": {
+			func(o *Options) { o.ConvertedWebhook.Name = "hook" }, "--converted-webhook-service needs --enable-quota-validation",
+		},
+		"a webhook nowhere": {
+			func(o *Options) {
+				o.QuotaValidation, o.ConvertedWebhook.Name, o.ConvertedWebhookBindAddress = true, "hook", "9443"
+			}, "--converted-webhook-bind-address",
+		},
+		"a webhook at a name": {
+			func(o *Options) {
+				o.QuotaValidation, o.ConvertedWebhook.Name, o.ConvertedWebhookAddress = true, "hook", "pod"
+			}, "--converted-webhook-pod-address",
+		},
 		"a short patrol interval": {func(o *Options) { o.Patrol = 0 }, "--patrol"},
 	} {
 		t.Run(name, func(t *testing.T) {

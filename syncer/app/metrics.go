@@ -7,6 +7,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/internal/share"
 	"github.com/virtualcluster/virtualcluster/plugins/quota"
+	"github.com/virtualcluster/virtualcluster/syncer/converted/stored"
 	"github.com/virtualcluster/virtualcluster/syncer/engine"
 	"github.com/virtualcluster/virtualcluster/syncer/networks"
 	"github.com/virtualcluster/virtualcluster/syncer/provider"
@@ -22,6 +23,7 @@ type instruments struct {
 	gate     *validation.Metrics
 	networks *networks.Metrics
 	share    *share.Metrics
+	stored   *stored.Metrics
 }
 
 // newInstruments creates and registers the metrics.
@@ -41,7 +43,10 @@ func newInstruments(registerer prometheus.Registerer) (i instruments, err error)
 	if i.networks, err = networks.NewMetrics(registerer); err != nil {
 		return i, err
 	}
-	i.share, err = share.NewMetrics(registerer, "vc_syncer")
+	if i.share, err = share.NewMetrics(registerer, "vc_syncer"); err != nil {
+		return i, err
+	}
+	i.stored, err = stored.NewMetrics(registerer)
 	return i, err
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/virtualcluster/virtualcluster/plugins/network"
@@ -14,7 +15,9 @@ import (
 
 // addNetworks returns the providers of networks: flat, and those of the program.
 // It adds what works for them to the manager. Without networks, it returns nil.
-func addNetworks(mgr manager.Manager, opts Options, metrics *networks.Metrics) (*networks.Providers, error) {
+func addNetworks(
+	mgr manager.Manager, serves func(types.NamespacedName) bool, opts Options, metrics *networks.Metrics,
+) (*networks.Providers, error) {
 	logger := mgr.GetLogger().WithName("networks")
 	if !opts.Networks {
 		if len(opts.NetworkProviders) > 0 {
@@ -28,9 +31,14 @@ func addNetworks(mgr manager.Manager, opts Options, metrics *networks.Metrics) (
 	if err != nil {
 		return nil, err
 	}
-	failed := []error{mgr.Add(&networks.Releaser{
-		Providers: providers, Reader: mgr.GetAPIReader(), Client: mgr.GetClient(), Interval: opts.Patrol, Logger: logger,
-	})}
+	failed := []error{
+		mgr.Add(&networks.Releaser{
+			Providers: providers, Reader: mgr.GetAPIReader(), Client: mgr.GetClient(), Interval: opts.Patrol, Logger: logger,
+		}),
+		mgr.Add(&networks.Attachments{
+			Providers: providers, Cache: mgr.GetCache(), Client: mgr.GetClient(), Serves: serves, Interval: opts.Patrol, Logger: logger,
+		}),
+	}
 	for _, runnable := range providers.Runnables() {
 		failed = append(failed, mgr.Add(runnable))
 	}

@@ -9,10 +9,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/virtualcluster/virtualcluster/internal/addresses"
 	"github.com/virtualcluster/virtualcluster/internal/component"
+	"github.com/virtualcluster/virtualcluster/plugins/quota"
 	"github.com/virtualcluster/virtualcluster/plugins/rules"
 	"github.com/virtualcluster/virtualcluster/syncer/fairqueue"
 	"github.com/virtualcluster/virtualcluster/syncer/networks"
@@ -81,6 +83,20 @@ type Options struct {
 	// QuotaRules is a file with validation rules for all tenants; empty for
 	// none.
 	QuotaRules string
+	// ConvertedWebhook is the Service of the webhook that validates the objects
+	// of tenants without a control plane; empty for none.
+	ConvertedWebhook types.NamespacedName
+	// ConvertedWebhookBindAddress is the host and port where it listens.
+	ConvertedWebhookBindAddress string
+	// ConvertedWebhookAddress is the IP address at which apiservers reach this
+	// replica. The replica that answers makes it the only one of the Service;
+	// empty if the Service leads there otherwise.
+	ConvertedWebhookAddress string
+	// ConvertedObjects and ConvertedStorage are how many objects a tenant without a
+	// control plane may have, and how many bytes, unless its VirtualCluster says
+	// otherwise; 0 for no limit. It takes the webhook.
+	ConvertedObjects int64
+	ConvertedStorage resource.Quantity
 	// Limits override [DefaultLimits] by resource. They apply to resources that
 	// a tenant's policy does not limit.
 	Limits map[string]int64
@@ -110,6 +126,10 @@ func DefaultOptions() Options {
 
 		ShareNamespace:         replicasNamespace,
 		QuotaValidationTimeout: 2 * time.Second,
+
+		ConvertedWebhookBindAddress: ":9443",
+		ConvertedObjects:            20000,
+		ConvertedStorage:            resource.MustParse("64Mi"),
 	}
 }
 
@@ -163,6 +183,19 @@ func (o *Options) addValidationFlags(flags *pflag.FlagSet) {
 		"time limit for a validator for one object")
 	flags.BoolVar(&o.QuotaValidationFailOpen, "quota-validation-fail-open", o.QuotaValidationFailOpen,
 		"sync objects while a validator panics, fails or does not answer; by default they are not synced")
+	component.NameVar(flags, &o.ConvertedWebhook, "converted-webhook-service",
+		"Service in config/converted/webhook as NAMESPACE/NAME, of the webhook that calls validators for the objects of tenants without a "+
+			"control plane; a certificate is made and renewed, in the Secret of the same name; empty for no webhook")
+	flags.StringVar(&o.ConvertedWebhookBindAddress, "converted-webhook-bind-address", o.ConvertedWebhookBindAddress,
+		"address where that webhook listens")
+	flags.StringVar(&o.ConvertedWebhookAddress, "converted-webhook-pod-address", o.ConvertedWebhookAddress,
+		"IP address at which apiservers reach this replica: of all replicas, the one that answers is behind the Service; "+
+			"empty if the Service selects it")
+	flags.Int64Var(&o.ConvertedObjects, "converted-objects", o.ConvertedObjects,
+		"number of objects of all kinds that a tenant without a control plane may have, unless its spec.controlPlane.limits.objects says "+
+			"otherwise; 0 for no limit")
+	flags.Var(quantity{&o.ConvertedStorage}, "converted-storage",
+		"bytes of all objects of a tenant without a control plane, unless its spec.controlPlane.limits.storage says otherwise; 0 for no limit")
 }
 
 // Validate returns an error for each invalid option.
@@ -189,6 +222,7 @@ func (o *Options) Validate() error {
 	if o.QuotaRules != "" && (!o.QuotaValidation || len(o.QuotaValidators) > 0 && !slices.Contains(o.QuotaValidators, rules.ID)) {
 		errs = append(errs, errors.New("--quota-rules needs --enable-quota-validation, and rules among --quota-validators if that is given"))
 	}
+	errs = append(errs, o.validateWebhook())
 	if o.Patrol < time.Second {
 		errs = append(errs, errors.New("--patrol must be at least 1s"))
 	}
@@ -208,6 +242,19 @@ func (o *Options) Validate() error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// validateWebhook returns an error if the webhook cannot be served, or would not
+// count what tenants have.
+func (o *Options) validateWebhook() error {
+	if o.ConvertedWebhook.Name != "" && (!o.QuotaValidation || len(o.QuotaValidators) > 0 && !slices.Contains(o.QuotaValidators, quota.ID)) {
+		return errors.New("--converted-webhook-service needs --enable-quota-validation, and quota among --quota-validators if that is given")
+	}
+	if o.ConvertedObjects < 0 || o.ConvertedStorage.Sign() < 0 {
+		return errors.New("--converted-objects and --converted-storage cannot be negative: 0 is no limit")
+	}
+	_, err := o.webhook(nil)
+	return err
 }
 
 // queue returns the options of the queue.

@@ -33,12 +33,14 @@ type quotaReporter struct {
 	// validators are the IDs of the enabled validators; nil if validation is
 	// disabled.
 	validators sets.Set[string]
+	// converted is set if they are called for tenants without a control plane.
+	converted bool
 }
 
 // addQuotaReporter adds a reporter for the validators of a gate to the manager;
 // gate is nil if validation is disabled.
-func addQuotaReporter(mgr manager.Manager, gate *validation.Gate) error {
-	r := &quotaReporter{client: mgr.GetClient()}
+func addQuotaReporter(mgr manager.Manager, gate *validation.Gate, converted bool) error {
+	r := &quotaReporter{client: mgr.GetClient(), converted: converted}
 	if gate != nil {
 		r.validators = sets.New[string]()
 		for _, v := range gate.Validators() {
@@ -76,7 +78,7 @@ func (r *quotaReporter) Reconcile(ctx context.Context, req reconcile.Request) (r
 // report applies the condition, or removes it.
 func (r *quotaReporter) report(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) error {
 	want, differs := vcstatus.Merge(vc, map[string]*metav1.Condition{
-		tenancyv1alpha1.ConditionQuotaEnforced: quotaEnforced(vc, r.validators),
+		tenancyv1alpha1.ConditionQuotaEnforced: quotaEnforced(vc, r.validators, r.converted),
 	})
 	if !differs {
 		return nil
@@ -85,7 +87,7 @@ func (r *quotaReporter) report(ctx context.Context, vc *tenancyv1alpha1.VirtualC
 }
 
 // quotaEnforced returns the condition of a VirtualCluster; nil without a quota.
-func quotaEnforced(vc *tenancyv1alpha1.VirtualCluster, validators sets.Set[string]) *metav1.Condition {
+func quotaEnforced(vc *tenancyv1alpha1.VirtualCluster, validators sets.Set[string], converted bool) *metav1.Condition {
 	parts := quotaParts(vc.Spec.Quota)
 	if len(parts) == 0 {
 		return nil
@@ -106,6 +108,8 @@ func quotaEnforced(vc *tenancyv1alpha1.VirtualCluster, validators sets.Set[strin
 	switch {
 	case validators == nil:
 		condition.Message = "vc-syncer does not enforce spec.quota, since it runs without --enable-quota-validation"
+	case vc.Spec.Provisioner == tenancyv1alpha1.ProvisionerConverted && !converted:
+		condition.Message = "vc-syncer does not enforce spec.quota of converted tenants, since it runs without --converted-webhook-service"
 	case len(missing) > 0:
 		condition.Message = "vc-syncer does not enforce " + strings.Join(missing, "; nor ")
 	default:

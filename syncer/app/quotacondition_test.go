@@ -51,9 +51,20 @@ func TestQuotaEnforced(t *testing.T) {
 			if tt.status == metav1.ConditionTrue {
 				want.Reason = "Enforced"
 			}
-			if diff := cmp.Diff(want, quotaEnforced(vc, tt.validators)); diff != "" {
+			if diff := cmp.Diff(want, quotaEnforced(vc, tt.validators, false)); diff != "" {
 				t.Errorf("condition (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestQuotaOfConvertedTenants(t *testing.T) {
+	vc := &tenancyv1alpha1.VirtualCluster{}
+	vc.Spec.Provisioner = tenancyv1alpha1.ProvisionerConverted
+	vc.Spec.Quota = &tenancyv1alpha1.QuotaSpec{Hard: tenancyv1alpha1.Limits{"pods": "1"}}
+	for webhook, want := range map[bool]metav1.ConditionStatus{false: metav1.ConditionFalse, true: metav1.ConditionTrue} {
+		if got := quotaEnforced(vc, sets.New("quota"), webhook); got.Status != want {
+			t.Errorf("with a webhook %v: %+v", webhook, got)
+		}
 	}
 }

@@ -3,6 +3,8 @@ package caches
 import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/virtualcluster/virtualcluster/internal/lastknown"
 )
 
 // Handler is an event handler made of functions, each of which may be nil.
@@ -33,11 +35,8 @@ func (h Handler) OnUpdate(was, now any) {
 // OnDelete handles a deletion, with the last known state of the object. The
 // deletion was missed if the object was only found missing.
 func (h Handler) OnDelete(obj any) {
-	gone, missed := obj.(toolscache.DeletedFinalStateUnknown)
-	if missed {
-		obj = gone.Obj
-	}
-	if o, ok := obj.(client.Object); ok && h.Remove != nil {
+	_, missed := obj.(toolscache.DeletedFinalStateUnknown)
+	if o, ok := lastknown.Of[client.Object](obj); ok && h.Remove != nil {
 		h.Remove(o, missed)
 	}
 }

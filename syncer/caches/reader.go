@@ -72,6 +72,12 @@ func (r *Reader) Close(ctx context.Context, k *kinds.Kind) error {
 // Opened reports whether a kind is watched.
 func (r *Reader) Opened(k *kinds.Kind) bool { return r.informer(k) != nil }
 
+// Synced reports whether all objects of a kind are known.
+func (r *Reader) Synced(k *kinds.Kind) bool {
+	open := r.informer(k)
+	return open != nil && open.HasSynced()
+}
+
 // informer returns the informer of a kind; nil if it is not watched.
 func (r *Reader) informer(k *kinds.Kind) indexed {
 	r.mu.RLock()

@@ -28,6 +28,10 @@ type superWatcher interface {
 	WatchSuper(ctx context.Context, k *kinds.Kind) (toolscache.DoneChecker, error)
 	// UnwatchSuper closes the watch of a kind and forgets its objects.
 	UnwatchSuper(ctx context.Context, k *kinds.Kind) error
+	// WatchStanding watches the kind of a standing resource, and UnwatchStanding
+	// closes the watch. The returned checker is as for WatchSuper.
+	WatchStanding(ctx context.Context, k *kinds.Kind) (toolscache.DoneChecker, error)
+	UnwatchStanding(ctx context.Context, k *kinds.Kind) error
 }
 
 // Options are the parameters of [Resources].
@@ -35,6 +39,12 @@ type Options struct {
 	// Build returns the kind of a custom resource, whose name is the kind's
 	// with the group's.
 	Build func(kinds.CustomResource) kinds.Flow
+	// Standing are the resources that are watched whether a tenant syncs them or
+	// not. Stands is called with the kind of each before its objects are known.
+	Standing []kinds.StandingResource
+	Stands   func(*kinds.Kind)
+	// Lacks reports whether the super cluster is known not to have a definition.
+	Lacks func(ctx context.Context, definition string) bool
 	// Interval is how often definitions are compared, Timeout how long one
 	// comparison may take.
 	Interval, Timeout time.Duration
@@ -47,6 +57,7 @@ type Resources struct {
 	watcher     superWatcher
 	opts        Options
 	definitions definitions
+	standing    standing
 
 	mu      sync.Mutex
 	watches map[watchKey]*watch
@@ -72,11 +83,14 @@ func keyOf(r kinds.CustomResource) watchKey { return watchKey{r.GVK, r.Direction
 // NewResources returns the custom resources of a super cluster, of which none
 // is watched yet.
 func NewResources(super cluster.Cluster, watcher superWatcher, opts Options) *Resources {
-	return &Resources{super: super, watcher: watcher, opts: opts, watches: map[watchKey]*watch{}}
+	return &Resources{
+		super: super, watcher: watcher, opts: opts, standing: standing{watched: map[string]*kinds.Kind{}}, watches: map[watchKey]*watch{},
+	}
 }
 
-// NewCache returns the cache of custom resources that are synced up. The cache
-// of copies does not have them, since they have no label of a tenant.
+// NewCache returns a cache of all objects of custom resources: one is for those
+// that are synced up, another for the standing ones. The cache of copies does
+// not have them, since they have no label of a tenant.
 func NewCache(super cluster.Cluster) (cache.Cache, error) {
 	all, err := informer.NewCache(super, cache.Options{DefaultTransform: cache.TransformStripManagedFields()})
 	if err != nil {

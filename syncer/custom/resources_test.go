@@ -43,6 +43,14 @@ func (w *watches) UnwatchSuper(context.Context, *kinds.Kind) error {
 	return nil
 }
 
+func (w *watches) WatchStanding(ctx context.Context, k *kinds.Kind) (toolscache.DoneChecker, error) {
+	return w.WatchSuper(ctx, k)
+}
+
+func (w *watches) UnwatchStanding(ctx context.Context, k *kinds.Kind) error {
+	return w.UnwatchSuper(ctx, k)
+}
+
 // synced is the checker of a watch whose objects are known.
 type synced struct{}
 

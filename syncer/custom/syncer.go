@@ -91,6 +91,9 @@ func (s *Syncer) reconcile(engaged context.Context) error {
 	if err := s.resources.checkRights(ctx, r, s.of.Resource); err != nil {
 		return err
 	}
+	if err := s.resources.standFirst(ctx, s.name()); err != nil {
+		return err
+	}
 	if err := s.watch(engaged, r); err != nil {
 		return err
 	}

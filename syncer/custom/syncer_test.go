@@ -29,6 +29,7 @@ type side struct {
 	cluster.Cluster
 	client.Client
 	definition *apiextensionsv1.CustomResourceDefinition
+	lacks      bool
 
 	mu    sync.Mutex
 	verbs []string

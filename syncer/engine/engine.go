@@ -6,7 +6,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -43,6 +42,9 @@ type Options struct {
 	// Custom makes the kind of a custom resource, whose name is the kind's with
 	// the group's.
 	Custom func(kinds.CustomResource) kinds.Flow
+	// Standing are the custom resources that are watched whether a tenant syncs
+	// them or not.
+	Standing []kinds.StandingResource
 	// NodeLinger is how long a node is still shown to a tenant after its last
 	// object there went: the next may come soon.
 	NodeLinger time.Duration
@@ -170,16 +172,25 @@ func (e *Engine) addKinds(mgr mcmanager.Manager, flows []kinds.Flow) error {
 
 // addCustom prepares for custom resources and shared CRDs.
 func (e *Engine) addCustom(mgr mcmanager.Manager, opts Options) error {
-	all, err := custom.NewCache(e.API)
-	if err != nil {
-		return err
+	for _, source := range []kinds.Source{kinds.Everything, kinds.Standing} {
+		all, err := custom.NewCache(e.API)
+		if err != nil {
+			return err
+		}
+		e.Caches[source] = caches.NewReader(all)
+		if err := mgr.GetLocalManager().Add(all); err != nil {
+			return err
+		}
 	}
-	e.Caches[kinds.Everything] = caches.NewReader(all)
-	e.custom = custom.NewResources(e.API, e.events, custom.Options{Build: opts.Custom, Interval: opts.Patrol, Timeout: opts.Timeout})
+	var err error
 	if e.crds, err = sharedcrds.New(e.API, opts.Patrol); err != nil {
 		return err
 	}
-	return errors.Join(mgr.GetLocalManager().Add(all), e.crds.AddTo(mgr.GetLocalManager()))
+	e.custom = custom.NewResources(e.API, e.events, custom.Options{
+		Build: opts.Custom, Standing: opts.Standing, Stands: e.Standing.AddKind, Lacks: e.crds.Lacks,
+		Interval: opts.Patrol, Timeout: opts.Timeout,
+	})
+	return e.crds.AddTo(mgr.GetLocalManager())
 }
 
 // addController adds the controller whose workers take requests from the fair
@@ -215,10 +226,12 @@ func (e *Engine) Start(ctx context.Context) error {
 	if err := e.events.watchBuiltin(ctx); err != nil {
 		return err
 	}
+	next := e.stand(ctx)
 	close(e.watching)
-	var summaries sync.WaitGroup
-	defer summaries.Wait()
-	summaries.Go(func() { e.summarize(ctx) })
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { e.summarize(ctx) })
+	running.Go(func() { e.keepStanding(ctx, next) })
 	e.patrol.Run(ctx)
 	return nil
 }

@@ -2,8 +2,10 @@ package engine
 
 import (
 	"context"
+	"net/netip"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	networkv1 "github.com/virtualcluster/virtualcluster/apis/network/v1"
 	"github.com/virtualcluster/virtualcluster/syncer/caches"
@@ -17,14 +19,18 @@ import (
 // records in Secrets what it has handed to providers.
 func newNetworkSyncer(s *engagement, secrets *kinds.Kind) *networks.Syncer {
 	tenant := pluginTenant(s.Identity())
+	var within []netip.Prefix
+	if s.Cluster.Hosted() {
+		within = s.Identity().ServiceRanges()
+	}
 	return networks.NewSyncer(s.shared.networks, s.shared.providers, s.networks, s.shared.interval, networks.Tenant{
-		Tenant: tenant, Cluster: s.Cluster, Pods: s.podsByNetwork, Wake: s.wakeNetwork,
+		Tenant: tenant, Cluster: s.Cluster, ServiceRanges: within, Pods: s.podsByNetwork, Wake: s.wakeNetwork,
 		Review: s.reviewNetworks, Release: s.owned.Release,
 		Vault: &networks.Vault{Reader: s.API.GetAPIReader(), Guard: s.Guard, Kind: secrets, Tenant: tenant},
 	})
 }
 
-// podsByNetwork counts the tenant's copies that run in each network.
+// podsByNetwork counts the tenant's copies that use each network.
 func (s *engagement) podsByNetwork(ctx context.Context) (map[string]int, error) {
 	found := map[string]int{}
 	for k := range s.SyncedKinds() {
@@ -32,7 +38,8 @@ func (s *engagement) podsByNetwork(ctx context.Context) (map[string]int, error) 
 			continue
 		}
 		err := s.CacheOf(k).EachBy(ctx, k, caches.IndexCluster, s.Lane(), func(obj client.Object) {
-			if !k.Down.Mirror.Ended(obj) {
+			// One that has ended uses its network until its provider has released it.
+			if !k.Down.Mirror.Ended(obj) || controllerutil.ContainsFinalizer(obj, networkv1.Finalizer) {
 				found[obj.GetLabels()[networkv1.Label]]++
 			}
 		})

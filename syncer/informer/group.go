@@ -54,6 +54,9 @@ func NewGroup(ctx context.Context, opts GroupOptions) *Group {
 	return g
 }
 
+// NewInformer is the signature of controller-runtime's option for informers.
+type NewInformer = func(cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer
+
 // New returns an informer, like the function New.
 func (g *Group) New(
 	source cache.ListerWatcher, example runtime.Object, _ time.Duration, indexers cache.Indexers,
@@ -71,6 +74,12 @@ func (g *Group) New(
 		return checker{example, namespaced}.check(obj)
 	}
 	return i
+}
+
+// streams reports whether objects of the type of an example come in the group's
+// stream, as far as is known.
+func (g *Group) streams(example runtime.Object) bool {
+	return g.stream != nil && g.stream.serves(example)
 }
 
 // Wait waits until the running informers have stopped.

@@ -56,11 +56,26 @@ type stream struct {
 	joined context.CancelFunc
 }
 
+// serves reports whether the stream may feed an informer, as far as is known.
+func (s *stream) serves(example runtime.Object) bool {
+	_, ok := s.kindOf(example)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return ok && !s.none
+}
+
+// kindOf returns the kind of an example; ok is false for one that needs a watch
+// of its own.
+func (s *stream) kindOf(example runtime.Object) (kind watchstream.Kind, ok bool) {
+	kind, ok = s.source.KindOf(example)
+	return kind, ok && canDecode(example)
+}
+
 // join feeds an informer from the stream. It reports false if the informer
 // needs a watch of its own.
 func (s *stream) join(i *Informer, logger klog.Logger) bool {
-	kind, ok := s.source.KindOf(i.example)
-	if !ok || !canDecode(i.example) {
+	kind, ok := s.kindOf(i.example)
+	if !ok {
 		return false
 	}
 	s.mu.Lock()

@@ -16,3 +16,13 @@ type CustomResource struct {
 	// is a subresource.
 	Namespaced, Status bool
 }
+
+// StandingResource is a custom resource of which the syncer reads all objects in
+// the super cluster, once that serves it and the syncer may read it, whether
+// a tenant syncs it or not.
+type StandingResource struct {
+	// Definition is the name of its definition.
+	Definition string
+	// Direction is the direction in which tenants may sync it.
+	Direction tenancyv1alpha1.SyncDirection
+}

@@ -61,9 +61,9 @@ type Down[T client.Object] struct {
 	// Skip reports whether an object stays in the tenant.
 	Skip func(v View, tenant T) bool
 	// Claims returns the values that an object of the super cluster has to
-	// itself, such as a host name; View.Rivals finds objects by them. For a
-	// kind with Claims, the super cluster's cache holds all objects, not only
-	// copies.
+	// itself, such as a host name; View.Rivals finds objects of all kinds by
+	// them. For a kind with Claims, the super cluster's cache holds all objects,
+	// not only copies; a custom resource with Claims is a standing one.
 	Claims func(super T) []string
 	// OnDemand objects are only synced while another synced object refers to
 	// them. For a kind without Skip, References, Back, Status and Mirror,
@@ -112,6 +112,10 @@ type Down[T client.Object] struct {
 	Network func(tenant T) string
 	// InNetwork narrows a copy to its network; nil if the label suffices.
 	InNetwork func(tenant, desired T, network string) error
+	// Attach prepares a new copy for a network that prepares copies. The tenant has
+	// to correct an error; its text becomes an event. Nil for a kind whose copies
+	// are not prepared.
+	Attach func(tenant, copied T) error
 	// AnyNetwork is set for a kind whose copies depend on the network that they
 	// name, and are also created while it cannot be used.
 	AnyNetwork bool
@@ -154,8 +158,9 @@ func (d Down[T]) Erase() *Kind {
 			Reserved: or(d.Reserved, func(string) bool { return false }),
 			Adopt:    or(reads(d.Adopt), func(client.Object) bool { return false }),
 			Back:     changesViewed(d.Back), Status: changesViewed(d.Status), Same: compares(d.Same), Pending: d.erasedPending(),
-			Network: reads(d.Network), InNetwork: d.erasedInNetwork(), AnyNetwork: d.AnyNetwork, OwnInNetworks: d.OwnInNetworks.erase(),
-			Mirror: d.Mirror.erase(), Own: eraseEach(d.Own, Own[T].erase), Parts: eraseEach(d.Parts, Part[T].erase),
+			Network: reads(d.Network), Attach: d.erasedAttach(), InNetwork: d.erasedInNetwork(), AnyNetwork: d.AnyNetwork,
+			OwnInNetworks: d.OwnInNetworks.erase(),
+			Mirror:        d.Mirror.erase(), Own: eraseEach(d.Own, Own[T].erase), Parts: eraseEach(d.Parts, Part[T].erase),
 			MaxInNamespace: d.MaxInNamespace, Affects: d.Affects, Digest: d.erasedDigest(),
 		},
 	}
@@ -180,6 +185,13 @@ func (d Down[T]) erasedInNetwork() func(tenant, desired client.Object, network s
 	return func(tenant, desired client.Object, network string) error {
 		return d.InNetwork(tenant.(T), desired.(T), network)
 	}
+}
+
+func (d Down[T]) erasedAttach() func(tenant, copied client.Object) error {
+	if d.Attach == nil {
+		return nil
+	}
+	return func(tenant, copied client.Object) error { return d.Attach(tenant.(T), copied.(T)) }
 }
 
 func (d Down[T]) erasedPending() func(tenant client.Object, reason, message string) {

@@ -43,6 +43,8 @@ const (
 	Copies Source = iota
 	// Everything holds all objects of custom resources that are synced up.
 	Everything
+	// Standing holds all objects of the standing resources.
+	Standing
 	// TokenSecrets holds the metadata of the Secrets with tokens.
 	TokenSecrets
 )

@@ -38,6 +38,9 @@ type Up[T client.Object] struct {
 	// Class is set for a kind that tenants choose from: they get the objects
 	// that are published, to all or to them.
 	Class bool
+	// Offered is set for a kind with namespaces to whose published objects, in
+	// whatever namespace of the super cluster, objects of tenants may refer.
+	Offered bool
 	// Namespace returns the namespace of the super cluster by which a
 	// cluster-scoped object belongs to a tenant; empty for none.
 	Namespace func(super T) string
@@ -58,7 +61,7 @@ func (u Up[T]) Erase() *Kind {
 			Keep:    changesViewed(u.Keep), Back: changesViewed(u.Back),
 			Merge: changes(u.Merge), Status: changes(u.Status),
 			Replace: or2(compares(u.Replace), func(_, _ client.Object) bool { return false }),
-			Node:    u.Node, Class: u.Class, Expires: u.Expires,
+			Node:    u.Node, Class: u.Class, Offered: u.Offered, Expires: u.Expires,
 			Namespace: or(reads(u.Namespace), client.Object.GetNamespace),
 		},
 	}

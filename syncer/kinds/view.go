@@ -19,9 +19,10 @@ type View struct {
 	// the copy does not have this UID. An empty UID matches any. For a kind
 	// whose contents are not cached, it returns the metadata.
 	Lookup func(kind schema.GroupKind, superKey client.ObjectKey, uid types.UID) client.Object
-	// Rivals returns the super cluster's objects of a kind that have a claim
-	// and are not in the tenant's namespaces.
-	Rivals func(kind, claim string) []client.Object
+	// Rivals returns the super cluster's objects, of all kinds with claims, that
+	// have a claim and are not in the tenant's namespaces. It is an error if not
+	// all objects are known yet.
+	Rivals func(claim string) ([]client.Object, error)
 	// Copy returns the tenant's copy of a kind and name in this namespace; nil
 	// if there is none.
 	Copy func(kind, name string) client.Object
@@ -31,6 +32,9 @@ type View struct {
 	// Offers reports whether the class of a kind and name is offered to the
 	// tenant.
 	Offers func(kind, name string) bool
+	// Offered returns the keys in the super cluster of the objects of a standing
+	// custom resource that are offered to the tenant, sorted.
+	Offered func(kind string) []client.ObjectKey
 	// RunsAt reports whether only a mirrored object of the tenant has an
 	// address in the super cluster.
 	RunsAt func(address string) bool

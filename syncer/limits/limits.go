@@ -26,9 +26,9 @@ const AnyResource = "*"
 // that exceeds a limit.
 const ReasonLimited = "LimitExceeded"
 
-// most returns the limit of a resource, from the first of the limits that has
-// one. AnyResource does not apply to parts of a kind.
-func most(k *kinds.Kind, resource string, by []Limits) (most int64, limited bool) {
+// Most returns the limit of a resource of a kind, from the first of the limits
+// that has one. AnyResource does not apply to parts of a kind.
+func Most(k *kinds.Kind, resource string, by ...Limits) (most int64, limited bool) {
 	if most, _, own := k.MaxAmount(resource); own {
 		return most, true
 	}
@@ -52,7 +52,7 @@ func (u *Usage) Reserve(cluster string, k *kinds.Kind, copied, was client.Object
 	before := k.Amounts(was)
 	limits := map[string]int64{}
 	maps.DeleteFunc(wanted, func(resource string, amount int64) bool {
-		most, limited := most(k, resource, by)
+		most, limited := Most(k, resource, by...)
 		limits[resource] = most
 		return !limited || amount <= before[resource]
 	})

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	networkv1 "github.com/virtualcluster/virtualcluster/apis/network/v1"
 	"github.com/virtualcluster/virtualcluster/plugins"
@@ -15,6 +16,9 @@ import (
 
 // maxAnswer is the maximum length of a provider's message in a status.
 const maxAnswer = 1024
+
+// maxArgs is the maximum length of arguments for a CNI plugin.
+const maxArgs = 16 << 10
 
 // validReason is the pattern of a provider's reasons.
 var validReason = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
@@ -25,7 +29,7 @@ var errAddress = errors.New("its address of the DNS service cannot be one")
 // checked returns the state of a network as it can be used: the address of the
 // DNS service in canonical form, and only if the provider allocates addresses.
 func checked(n network.Network, state network.State) (network.State, error) {
-	if !isExternal(n.Spec) {
+	if !n.Spec.HasExternalAddresses() {
 		state.DNSServiceIP = ""
 	}
 	if state.DNSServiceIP == "" {
@@ -40,10 +44,15 @@ func checked(n network.Network, state network.State) (network.State, error) {
 	return state, nil
 }
 
-// isExternal reports whether the provider of a network allocates the addresses of
-// its Services.
-func isExternal(spec networkv1.NetworkSpec) bool {
-	return spec.Service != nil && spec.Service.IPAM == networkv1.IPAMExternal
+// errArgs is the answer of a provider with bad arguments for a CNI plugin.
+var errArgs = errors.New("its arguments for the CNI plugin are too long or no text")
+
+// checkArgs checks arguments for a CNI plugin, which become an annotation.
+func checkArgs(args string) error {
+	if len(args) > maxArgs || !utf8.ValidString(args) {
+		return errArgs
+	}
+	return nil
 }
 
 // told returns a provider's message as a tenant may read it: on one line, and not

@@ -25,15 +25,18 @@ const (
 // errHangs is the answer of a provider that does not return.
 var errHangs = errors.New("it did not answer in time")
 
-// answer is what a provider has answered about a network.
+// answer is what a provider has answered about a network or a pod.
 type answer struct {
-	state network.State
-	gone  bool
-	err   error
+	state      network.State
+	attachment network.Attachment
+	gone       bool
+	err        error
 }
 
 // isFinal reports whether nothing is being waited for.
-func (a answer) isFinal() bool { return a.err == nil && (a.state.Ready || a.gone) }
+func (a answer) isFinal() bool {
+	return a.err == nil && (a.state.Ready || a.attachment.Ready || a.gone)
+}
 
 // question is a call of a provider about a network.
 type question struct {
@@ -43,9 +46,9 @@ type question struct {
 	generation int64
 }
 
-// call asks a provider about one network, once at a time, and keeps its latest
-// answer. A provider that hangs occupies one goroutine, and is not called for the
-// network again until it has returned.
+// call asks a provider about one network or pod, once at a time, and keeps its
+// latest answer. A provider that hangs occupies one goroutine, and is not called
+// for the same again until it has returned.
 type call struct {
 	// interval is when a final answer is renewed.
 	interval time.Duration
@@ -118,6 +121,13 @@ func (c *call) pause(a answer) time.Duration {
 		c.resetDelay()
 		return c.interval
 	}
+	return c.delay()
+}
+
+// retry returns when to repeat what could not be done with an answer.
+func (c *call) retry() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return c.delay()
 }
 

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	networkv1 "github.com/virtualcluster/virtualcluster/apis/network/v1"
+	"github.com/virtualcluster/virtualcluster/plugins"
 )
 
 // maxNetworks is the maximum of networks of a tenant that can be used.
@@ -26,6 +27,8 @@ type facts struct {
 	released bool
 	// provided is what is known of the network at its provider.
 	provided provided
+	// ranged is what is known of its ranges of Service addresses.
+	ranged ranged
 }
 
 // decision is the state that a network should have.
@@ -37,6 +40,13 @@ type decision struct {
 	// finalizer is set if the network must have the finalizer, and usable if pods
 	// can use it.
 	finalizer, usable bool
+	// ranges is the condition of a network with ranges of Service addresses.
+	ranges *metav1.Condition
+	// services is the condition about the Services of the network; nil if nothing
+	// is known of them.
+	services *metav1.Condition
+	// record is for the pods of a network whose provider prepares them.
+	record string
 	// undecided is set if the status has to stay as it is: the provider has not
 	// answered since the syncer was started.
 	undecided bool
@@ -66,6 +76,8 @@ func decide(n *networkv1.Network, f facts) decision {
 	case !f.provided.offered:
 		return pending(networkv1.PhasePending, networkv1.ReasonNoProvider,
 			fmt.Sprintf("no provider offers networks of type %s; ask an admin of the platform for the types that are offered", n.Spec.Type))
+	case f.ranged.rejection != nil:
+		return pending(networkv1.PhaseFailed, f.ranged.rejection.Reason, f.ranged.rejection.Message)
 	case f.provided.latest == nil:
 		return decision{
 			phase: networkv1.PhasePending, reason: networkv1.ReasonProvisioning, message: "its provider has not answered yet",
@@ -77,7 +89,7 @@ func decide(n *networkv1.Network, f facts) decision {
 
 // answered returns the state of a network by the answer of its provider.
 func answered(n *networkv1.Network, a answer, pending func(networkv1.Phase, string, string) decision) decision {
-	rejection := rejectionOf(a.err)
+	rejection := plugins.AsRejection(a.err)
 	switch {
 	case rejection != nil:
 		return pending(networkv1.PhaseFailed, reasonOf(rejection), told(rejection.Message))
@@ -85,7 +97,7 @@ func answered(n *networkv1.Network, a answer, pending func(networkv1.Phase, stri
 		return pending(networkv1.PhaseUnknown, networkv1.ReasonProviderFailed, failing(n))
 	case !a.state.Ready:
 		return pending(networkv1.PhasePending, networkv1.ReasonProvisioning, told(a.state.Message))
-	case isExternal(n.Spec) && a.state.DNSServiceIP == "":
+	case n.Spec.HasExternalAddresses() && a.state.DNSServiceIP == "":
 		return pending(networkv1.PhasePending, networkv1.ReasonNoDNSServiceIP,
 			"waiting for the provider to allocate the address of the DNS service")
 	}
@@ -107,7 +119,7 @@ func releasing(n *networkv1.Network, latest *answer) string {
 	switch {
 	case latest == nil || latest.err == nil:
 		return "its provider is deleting the network"
-	case rejectionOf(latest.err) != nil:
+	case plugins.AsRejection(latest.err) != nil:
 		return "its provider does not delete the network: " + told(latest.err.Error())
 	}
 	return failing(n)
@@ -128,8 +140,16 @@ func left(pods int) string {
 func (d decision) status(n *networkv1.Network) networkv1.NetworkStatus {
 	status := networkv1.NetworkStatus{Phase: d.phase, DNSServiceIP: d.dns, ObservedGeneration: n.Generation}
 	// Conditions of other types are not the platform's.
-	if c := meta.FindStatusCondition(n.Status.Conditions, networkv1.ConditionReady); c != nil {
-		status.Conditions = []metav1.Condition{*c}
+	for _, c := range n.Status.Conditions {
+		if c.Type == networkv1.ConditionReady || c.Type == networkv1.ConditionServiceRanges && d.ranges != nil ||
+			c.Type == networkv1.ConditionServices && d.services != nil {
+			status.Conditions = append(status.Conditions, c)
+		}
+	}
+	for _, c := range []*metav1.Condition{d.ranges, d.services} {
+		if c != nil {
+			meta.SetStatusCondition(&status.Conditions, *c)
+		}
 	}
 	is := metav1.ConditionFalse
 	if d.usable {

@@ -7,6 +7,7 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -33,12 +34,13 @@ type installer struct {
 	served bool
 }
 
-// learn makes the kinds of the API known to the tenant's clients.
+// learn makes the kinds that networks need known to the tenant's clients.
 func (i *installer) learn() {
 	for _, gvk := range []schema.GroupVersionKind{
 		networkv1.GroupVersion.WithKind(networkv1.Kind),
 		admissionv1.SchemeGroupVersion.WithKind("ValidatingAdmissionPolicy"),
 		admissionv1.SchemeGroupVersion.WithKind("ValidatingAdmissionPolicyBinding"),
+		networkingv1.SchemeGroupVersion.WithKind("ServiceCIDR"),
 	} {
 		plural, _ := meta.UnsafeGuessKindToResource(gvk)
 		i.cluster.Learn(&meta.RESTMapping{GroupVersionKind: gvk, Resource: plural, Scope: meta.RESTScopeRoot})

@@ -87,6 +87,9 @@ func (p *Providers) changed(tenant, name string) {
 const (
 	ensureMethod = "Ensure"
 	deleteMethod = "Delete"
+
+	prepareMethod = "PreparePod"
+	releaseMethod = "ReleasePod"
 )
 
 // ensure returns what asks the provider of a network to ensure it.
@@ -116,6 +119,26 @@ func (p *Providers) remove(n network.Network) func(context.Context) answer {
 	}
 }
 
+// attach returns what asks the provider of a pod's network to prepare or to
+// release the pod.
+func (p *Providers) attach(method string, pod network.Pod) func(context.Context) answer {
+	offer, offered := p.offers[pod.Network.Spec.Type]
+	return func(ctx context.Context) answer {
+		switch {
+		case !offered:
+			return answer{err: errNotOffered}
+		case method == releaseMethod:
+			gone, err := offer.ReleasePod(ctx, pod)
+			return answer{gone: gone && err == nil, err: err}
+		}
+		attachment, err := offer.PreparePod(ctx, pod)
+		if err == nil {
+			err = checkArgs(attachment.CNIArgs)
+		}
+		return answer{attachment: attachment, err: err}
+	}
+}
+
 // record counts an answer, and logs the error of a provider that does not work.
 func (p *Providers) record(tenant, name string, q question, a answer) {
 	result := resultOf(a)
@@ -136,14 +159,8 @@ func resultOf(a answer) string {
 		return panicked
 	case errors.Is(a.err, errHangs), errors.Is(a.err, context.DeadlineExceeded):
 		return timedOut
-	case rejectionOf(a.err) != nil:
+	case plugins.AsRejection(a.err) != nil:
 		return rejected
 	}
 	return errored
-}
-
-// rejectionOf returns the rejection in an error; nil if it has none.
-func rejectionOf(err error) *plugins.RejectionError {
-	rejection, _ := errors.AsType[*plugins.RejectionError](err)
-	return rejection
 }

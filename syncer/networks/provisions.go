@@ -2,6 +2,7 @@ package networks
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"sync"
 	"time"
@@ -133,6 +134,17 @@ func (s *provisions) called(name string) *call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.calls[name]
+}
+
+// forPods returns the record for the pods of a network that its provider
+// prepares; empty if it prepares none.
+func (s *provisions) forPods(name string) string {
+	r, recorded := s.records[name]
+	if !recorded {
+		return ""
+	}
+	data, _ := json.Marshal(podRecord{r, s.tenant.UID}) //nolint:errchkjson // strings cannot fail
+	return string(data)
 }
 
 // renew causes the provider of a network to be called again.

@@ -19,6 +19,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/plugins/network"
 	"github.com/virtualcluster/virtualcluster/syncer/guard"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 )
 
 // record says that a network was handed to its provider, which may have
@@ -38,6 +39,14 @@ func recordOf(n *networkv1.Network) record {
 // network returns the recorded network of a tenant.
 func (r record) network(tenant plugins.Tenant, name string) network.Network {
 	return network.Network{Tenant: tenant, Name: name, UID: r.UID, Spec: networkv1.NetworkSpec{Type: r.Type, VPCID: r.VPCID}}
+}
+
+// podRecord is the network of a copy that its provider prepares.
+type podRecord struct {
+	record
+
+	// Tenant is the UID of the VirtualCluster.
+	Tenant types.UID `json:"tenant"`
 }
 
 // records are those of a tenant by the names of networks.
@@ -103,7 +112,7 @@ func (v *Vault) write(ctx context.Context, all records) error {
 	if client.IgnoreNotFound(err) == nil {
 		err = all.store(secret)
 	}
-	secret.Labels = labels.Merge(secret.Labels, labels.Set{names.Networks: "true"})
+	secret.Labels = labels.Merge(secret.Labels, labels.Set{names.Networks: session.True})
 	secret.Annotations = labels.Merge(secret.Annotations, labels.Set{
 		names.VCName: v.Tenant.Name, names.VCNamespace: v.Tenant.Namespace, names.VCUID: string(v.Tenant.UID),
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/internal/pause"
 	"github.com/virtualcluster/virtualcluster/plugins"
+	"github.com/virtualcluster/virtualcluster/syncer/session"
 )
 
 // releasePoll is how often records are read of tenants that are being deleted.
@@ -48,7 +49,7 @@ func (r *Releaser) Start(ctx context.Context) error {
 // release asks the providers of all networks of deleted tenants to delete them.
 func (r *Releaser) release(ctx context.Context) error {
 	found := &corev1.SecretList{}
-	if err := r.Reader.List(ctx, found, client.MatchingLabels{names.Networks: "true"}); err != nil {
+	if err := r.Reader.List(ctx, found, client.MatchingLabels{names.Networks: session.True}); err != nil {
 		return fmt.Errorf("list the records of networks: %w", err)
 	}
 	leaving := map[types.UID]*provisions{}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -29,8 +30,10 @@ const (
 	breath = 100 * time.Millisecond
 	// soon is when networks are reconciled again that wait for their pods.
 	soon = time.Second
-	// timeout limits a reconcile.
-	timeout = time.Minute
+	// timeout limits a reconcile, and serviceTimeout the part of it for Services:
+	// networks are ready without them.
+	timeout        = time.Minute
+	serviceTimeout = 10 * time.Second
 )
 
 // Cluster is the control plane of a tenant.
@@ -56,7 +59,10 @@ type Tenant struct {
 	plugins.Tenant
 
 	Cluster Cluster
-	// Pods returns how many pods run in each network in the super cluster.
+	// ServiceRanges are the ranges in which the tenant's apiserver allocates Service
+	// addresses by network; none if it does not.
+	ServiceRanges []netip.Prefix
+	// Pods returns how many pods use each network in the super cluster.
 	Pods func(ctx context.Context) (map[string]int, error)
 	// Wake reconciles the tenant's objects that belong to a network.
 	Wake func(network string)
@@ -77,6 +83,10 @@ type Syncer struct {
 	installer installer
 	// provisions are the networks at their providers.
 	provisions *provisions
+	// ranges are the ranges of Service addresses of networks.
+	ranges *ranges
+	// services are the Services of networks.
+	services *services
 	// installed is when the API was checked last; zero if it has to be checked.
 	// recalled is set while the API is being deleted.
 	installed time.Time
@@ -96,6 +106,8 @@ func NewSyncer(template *Template, providers *Providers, table *Table, interval 
 	s.provisions = &provisions{
 		providers: providers, vault: t.Vault, tenant: t.Tenant, interval: interval, wake: s.wake, calls: map[string]*call{},
 	}
+	s.ranges = &ranges{cluster: t.Cluster, within: t.ServiceRanges, first: template.name}
+	s.services = &services{cluster: t.Cluster, first: template.name, interval: interval, misplaced: s.ranges.misplaced}
 	return s
 }
 
@@ -167,13 +179,35 @@ func (s *Syncer) reconcile(engaged context.Context) (again time.Duration, err er
 	if changed, differ := s.table.specs.set(networks); differ {
 		s.tenant.Review(changed)
 	}
-	decisions, again, failure := s.provide(engaged, ctx, networks)
+	byRange, failure := s.ranges.sync(ctx, networks)
 	if failure != nil {
 		return 0, failure
 	}
+	decisions, again, failure := s.provide(engaged, ctx, networks, byRange)
+	if failure != nil {
+		return 0, failure
+	}
+	if len(byRange) > 0 {
+		again = min(again, recount)
+	}
+	more, failure := s.ensureServices(engaged, ctx, networks, decisions)
+	if more {
+		again = 0
+	}
+	failed = append(failed, failure, s.report(ctx, networks, decisions, failure == nil))
+	return again, errors.Join(failed...)
+}
+
+// report writes the finalizers and the status of networks, and wakes what waits
+// for them. A network keeps its finalizer while its Services may be left.
+func (s *Syncer) report(ctx context.Context, networks []networkv1.Network, decisions map[string]decision, served bool) error {
+	var failed []error
 	for i := range networks {
 		n := &networks[i]
 		d := decisions[n.Name]
+		if !served && !d.finalizer {
+			continue
+		}
 		if err := s.setFinalizer(ctx, n, d.finalizer); err != nil {
 			d.usable = false
 			decisions[n.Name] = d
@@ -188,7 +222,7 @@ func (s *Syncer) reconcile(engaged context.Context) (again time.Duration, err er
 			failed = append(failed, s.setStatus(ctx, &networks[i], d))
 		}
 	}
-	return again, errors.Join(failed...)
+	return errors.Join(failed...)
 }
 
 // install ensures the API and its policy. Without the policy, the tenant can
@@ -245,7 +279,9 @@ func (s *Syncer) createDefault(ctx context.Context) error {
 
 // provide asks the providers of networks, as long as engaged, and returns the
 // state that each network should have, and when to do that again.
-func (s *Syncer) provide(engaged, ctx context.Context, networks []networkv1.Network) (map[string]decision, time.Duration, error) {
+func (s *Syncer) provide(
+	engaged, ctx context.Context, networks []networkv1.Network, byRange map[string]ranged,
+) (map[string]decision, time.Duration, error) {
 	if err := s.provisions.load(ctx); err != nil {
 		return nil, 0, err
 	}
@@ -279,7 +315,20 @@ func (s *Syncer) provide(engaged, ctx context.Context, networks []networkv1.Netw
 	if err := s.provisions.forget(ctx, exists); err != nil {
 		return nil, 0, err
 	}
-	return s.decide(networks, pods), s.provisions.again(again), nil
+	return s.decide(networks, pods, byRange), s.provisions.again(again), nil
+}
+
+// ensureServices ensures the Services of networks, which are watched as long as
+// engaged, and reports whether some are left to create.
+func (s *Syncer) ensureServices(
+	engaged, ctx context.Context, networks []networkv1.Network, decisions map[string]decision,
+) (more bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, serviceTimeout)
+	defer cancel()
+	if err := s.services.watch(engaged, ctx, s.wake); err != nil {
+		return false, err
+	}
+	return s.services.sync(ctx, networks, decisions)
 }
 
 // leaving returns the names of the networks that their providers have to delete
@@ -300,15 +349,18 @@ func (s *Syncer) leaving(networks []networkv1.Network) []string {
 }
 
 // decide returns the state that each network should have, by how many pods use
-// it.
-func (s *Syncer) decide(networks []networkv1.Network, pods map[string]int) map[string]decision {
+// it, and by what is known of its ranges.
+func (s *Syncer) decide(networks []networkv1.Network, pods map[string]int, byRange map[string]ranged) map[string]decision {
 	decisions := make(map[string]decision, len(networks))
 	for i := range networks {
 		n := &networks[i]
-		decisions[n.Name] = decide(n, facts{
+		d := decide(n, facts{
 			beyond: i >= maxNetworks, recalled: s.recalled, pods: pods[n.Name], released: s.table.released(n.Name),
-			provided: s.provisions.about(n),
+			provided: s.provisions.about(n), ranged: byRange[n.Name],
 		})
+		d.ranges = byRange[n.Name].condition
+		d.record = s.provisions.forPods(n.Name)
+		decisions[n.Name] = d
 	}
 	return decisions
 }

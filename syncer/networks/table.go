@@ -23,6 +23,8 @@ type Table struct {
 type entry struct {
 	usable  bool
 	message string
+	// record is that for pods; empty if they are not prepared.
+	record string
 	// users is how many copies are being created in the network.
 	users int
 	// gone is set for a network that does not exist, and has users.
@@ -64,6 +66,17 @@ func (t *Table) Use(name string) (release func(), err error) {
 	}), nil
 }
 
+// Record returns the network for the annotation of copies that its provider
+// prepares; empty if it prepares none. The network is in use.
+func (t *Table) Record(name string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e := t.networks[name]; e != nil {
+		return e.record
+	}
+	return ""
+}
+
 // released reports whether a network is not usable, and no copy is being created
 // in it.
 func (t *Table) released(name string) bool {
@@ -87,7 +100,7 @@ func (t *Table) set(decisions map[string]decision) (changed []string) {
 		if e.gone || e.usable != d.usable || !d.usable && e.message != d.message || !t.known {
 			changed = append(changed, name)
 		}
-		e.usable, e.message, e.gone = d.usable, d.message, false
+		e.usable, e.message, e.record, e.gone = d.usable, d.message, d.record, false
 	}
 	for name, e := range t.networks {
 		if _, exists := decisions[name]; exists || e.gone {

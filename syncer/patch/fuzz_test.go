@@ -86,7 +86,7 @@ func operation(op, path, from, value string) map[string]any {
 
 func fuzz(t *testing.T, patch tenancyv1alpha1.SyncPatch) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	patches := set(fields("/metadata/labels/first", "'yes'"), patch)
 	for kind, object := range objects() {

@@ -114,7 +114,7 @@ func OutcomeOf(err error) Outcome {
 	if errors.Is(err, ErrInDoubt) {
 		return Outcome{State: InDoubt, Err: err}
 	}
-	if why, ok := errors.AsType[*plugins.RejectionError](err); ok {
+	if why := plugins.AsRejection(err); why != nil {
 		return Outcome{State: Rejected, On: byValidator, Err: why, Denial: why}
 	}
 	if why, ok := errors.AsType[RejectionError](err); ok {

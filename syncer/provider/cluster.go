@@ -41,6 +41,7 @@ type Cluster struct {
 	informers *informer.Group
 
 	tenant atomic.Pointer[translate.Tenant]
+	hosted bool
 	uid    types.UID // of the cluster that was engaged
 	synced atomic.Bool
 	served map[schema.GroupVersionKind]bool
@@ -71,7 +72,9 @@ func (p *Provider) newCluster(ctx context.Context, config *rest.Config, untruste
 	// Deprecation warnings of tenants' apiservers are useless in the syncer's
 	// log.
 	config.WarningHandler = rest.NoWarnings{}
-	c := &Cluster{config: config, scheme: p.scheme, mapper: newMapper(p.mapper), work: newWork(), known: &p.known, changed: changed}
+	c := &Cluster{
+		config: config, scheme: p.scheme, mapper: newMapper(p.mapper), hosted: !untrusted, work: newWork(), known: &p.known, changed: changed,
+	}
 	var source *informer.Source
 	if !untrusted {
 		source = changes{c, p.held}.source()
@@ -95,17 +98,9 @@ func (p *Provider) newCluster(ctx context.Context, config *rest.Config, untruste
 	base := c.http.Transport
 	c.closeIdle = func() { utilnet.CloseIdleConnectionsFor(base) }
 	c.http.Transport = requests.Patient(c.reopened.wrap(c.health.wrap(c.http.Transport)))
-	c.cache, err = cache.New(config, cache.Options{
-		HTTPClient:                  c.http,
-		Scheme:                      c.scheme,
-		Mapper:                      c.mapper,
-		ReaderFailOnMissingInformer: true,
-		DefaultTransform:            p.held.transform,
-		NewInformer:                 p.held.narrow(c.informers.New),
+	c.cache = c.informers.NewCache(informer.CacheOptions{
+		Config: config, HTTPClient: c.http, Scheme: c.scheme, Mapper: c.mapper, Transform: p.held.transform, Wrap: p.held.narrow,
 	})
-	if err != nil {
-		return nil, err
-	}
 	asking, err := client.New(config, client.Options{HTTPClient: c.http, Scheme: c.scheme, Mapper: c.mapper})
 	c.client = answersChecked{asking}
 	return c, err
@@ -180,12 +175,12 @@ func (c *Cluster) Emptied(pods int) error {
 	return err
 }
 
-// Start runs the cache until ctx is done, which is the context of the
-// connections.
-func (c *Cluster) Start(ctx context.Context) error {
-	defer c.informers.Wait()
-	return c.cache.Start(ctx)
-}
+// Start waits until ctx is done, which is the context of the connections, and
+// the informers have ended. They start when they are made.
+func (c *Cluster) Start(ctx context.Context) error { return c.cache.Start(ctx) }
+
+// Hosted reports whether the platform runs the tenant's apiserver.
+func (c *Cluster) Hosted() bool { return c.hosted }
 
 // GetHTTPClient returns the client for all requests to the tenant.
 func (c *Cluster) GetHTTPClient() *http.Client { return c.http }

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/syncer/informer"
 )
 
 // held is what the tenants' caches hold of kinds that are not cached completely.
@@ -89,11 +90,8 @@ func (h held) transform(obj any) (any, error) {
 	return h.strip(obj)
 }
 
-// newInformer is the signature of controller-runtime's option for informers.
-type newInformer = func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer
-
 // narrow returns informers that list and watch the objects that are selected.
-func (h held) narrow(next newInformer) newInformer {
+func (h held) narrow(next informer.NewInformer) informer.NewInformer {
 	return func(
 		source toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers,
 	) toolscache.SharedIndexInformer {

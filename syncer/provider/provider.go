@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
@@ -236,18 +235,13 @@ func (p *Provider) add(ctx, visiting context.Context, vc types.NamespacedName, t
 	return nil
 }
 
-// run starts a tenant's cache and engages the tenant.
+// run adds the indexes to a tenant's cache and engages the tenant.
 func (p *Provider) run(ctx context.Context, name multicluster.ClusterName, t *tenant, indexes []index) error {
 	for _, i := range indexes {
 		if err := t.cluster.cache.IndexField(ctx, i.object, i.field, i.extract); err != nil {
 			return fmt.Errorf("index %s of tenant %s: %w", i.field, name, err)
 		}
 	}
-	go func() {
-		if err := t.cluster.Start(ctx); err != nil {
-			log.FromContext(ctx).Error(err, "The tenant's cache failed", "tenant", name)
-		}
-	}()
 	return p.aware.Engage(ctx, name, t.cluster)
 }
 

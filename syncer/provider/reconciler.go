@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -42,13 +43,10 @@ const retryFirst, retryMost = 200 * time.Millisecond, 30 * time.Second
 func (p *Provider) SetupWithManager(mgr ctrl.Manager) error {
 	p.super, p.reader = mgr.GetClient(), mgr.GetAPIReader()
 	toVC := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, obj client.Object) []reconcile.Request {
-		labels := obj.GetLabels()
 		if obj.GetName() != names.AdminKubeconfigSecret {
 			return nil
 		}
-		return []reconcile.Request{{NamespacedName: types.NamespacedName{
-			Namespace: labels[names.VCNamespace], Name: labels[names.VCName],
-		}}}
+		return []reconcile.Request{{NamespacedName: names.OwnerKey(obj.GetLabels())}}
 	})
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("tenant-provider").
@@ -191,7 +189,13 @@ func (p *Provider) refresh(t *tenant, who translate.Tenant) error {
 // nil until vc-manager has created them.
 func (p *Provider) read(ctx context.Context, vc *tenancyv1alpha1.VirtualCluster) (*corev1.Namespace, []byte, error) {
 	root := &corev1.Namespace{}
-	if err := p.super.Get(ctx, client.ObjectKey{Name: vc.Status.ClusterNamespace}, root); err != nil {
+	name := client.ObjectKey{Name: vc.Status.ClusterNamespace}
+	err := p.super.Get(ctx, name, root)
+	if apierrors.IsNotFound(err) {
+		// The cache can be behind that of VirtualClusters, and no event would follow.
+		err = p.reader.Get(ctx, name, root)
+	}
+	if err != nil {
 		return nil, nil, client.IgnoreNotFound(err)
 	}
 	if root.Annotations[names.VCUID] != string(vc.UID) {

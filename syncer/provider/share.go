@@ -41,6 +41,14 @@ func (p *Provider) visit(ctx context.Context, vc types.NamespacedName) (visiting
 	}
 }
 
+// Mine reports whether the tenant of a VirtualCluster should be served, which may
+// be engaged, deleted or neither.
+func (p *Provider) Mine(vc types.NamespacedName) bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.lockedMine(vc)
+}
+
 // lockedMine reports whether a tenant should be served. Without a share, all
 // are.
 func (p *Provider) lockedMine(vc types.NamespacedName) bool {

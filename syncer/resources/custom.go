@@ -23,12 +23,18 @@ func Custom(r kinds.CustomResource) kinds.Flow {
 	if r.Direction == tenancyv1alpha1.SyncUp {
 		return customUp(name, object, list, r)
 	}
-	return customDown(name, object, list, r)
+	down := customDown(name, object, list, r)
+	if r.GVK.Group == gatewayGroup {
+		return route(down, r)
+	}
+	return down
 }
 
 // customDown returns a kind that is synced down. Without a status subresource,
 // the status is a field that is synced back.
-func customDown(name string, object *unstructured.Unstructured, list *unstructured.UnstructuredList, r kinds.CustomResource) kinds.Flow {
+func customDown(
+	name string, object *unstructured.Unstructured, list *unstructured.UnstructuredList, r kinds.CustomResource,
+) kinds.Down[*unstructured.Unstructured] {
 	k := kinds.Down[*unstructured.Unstructured]{
 		Name: name, Object: object, List: list,
 		Desired: func(_ kinds.View, tenant *unstructured.Unstructured) (*unstructured.Unstructured, error) {
@@ -42,7 +48,7 @@ func customDown(name string, object *unstructured.Unstructured, list *unstructur
 		k.Back = showStatus
 		return k
 	}
-	k.Status = showStatus
+	k.Status = showObserved
 	k.Same = func(a, b *unstructured.Unstructured) bool {
 		return semanticEqual(a.Object["status"], b.Object["status"])
 	}
@@ -58,12 +64,42 @@ func showStatus(v kinds.View, tenant, super *unstructured.Unstructured) {
 	}
 }
 
+// showObserved is showStatus for a kind whose generation does not change with
+// its status: by convention, observedGeneration is a generation of the object.
+// The tenant's generation of an older observation is unknown.
+func showObserved(v kinds.View, tenant, super *unstructured.Unstructured) {
+	showStatus(v, tenant, super)
+	replaceObserved(tenant.Object["status"], super.GetGeneration(), tenant.GetGeneration())
+}
+
+// replaceObserved replaces the observed generations in a value, in place.
+func replaceObserved(value any, from, to int64) {
+	switch value := value.(type) {
+	case map[string]any:
+		for key, in := range value {
+			observed, ok := in.(int64)
+			switch {
+			case !ok || key != "observedGeneration":
+				replaceObserved(in, from, to)
+			case observed == from:
+				value[key] = to
+			default:
+				value[key] = int64(0)
+			}
+		}
+	case []any:
+		for _, in := range value {
+			replaceObserved(in, from, to)
+		}
+	}
+}
+
 // customUp returns a kind that is synced up with the same names; cluster-scoped
 // objects only if they are published.
 func customUp(name string, object *unstructured.Unstructured, list *unstructured.UnstructuredList, r kinds.CustomResource) kinds.Flow {
 	k := kinds.Up[*unstructured.Unstructured]{
 		Name: name, Object: object, List: list,
-		Class: !r.Namespaced,
+		Class: !r.Namespaced, Offered: name == gateways,
 		Desired: func(v kinds.View, super *unstructured.Unstructured) *unstructured.Unstructured {
 			desired := fieldsOf(super, r.GVK)
 			cleanTexts(v, desired.Object)

@@ -167,6 +167,39 @@ func TestCustomDownStatus(t *testing.T) {
 	}
 }
 
+// TestCustomDownObserved checks that a tenant reads the generation of its own
+// object where a controller has written that of the copy. Without a subresource
+// a status changes the generation, and would be written again and again.
+func TestCustomDownObserved(t *testing.T) {
+	status := func(current, older int64) object {
+		return object{
+			"observedGeneration": current, "size": int64(5), "parents": []any{object{"conditions": []any{
+				object{"type": "Accepted", "observedGeneration": current}, object{"type": "Programmed", "observedGeneration": older},
+			}}},
+		}
+	}
+	super := aWidget(superMeta("w"), object{"status": status(5, 4)})
+	super.SetGeneration(5)
+	for _, c := range []struct {
+		name  string
+		write func(kinds.View, *unstructured.Unstructured, *unstructured.Unstructured)
+		want  object
+	}{
+		{"with a subresource", customDownOf(t, true).Status, status(2, 0)},
+		{"without a subresource", customDownOf(t, false).Back, status(5, 4)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tenant, wasSuper := aWidget(meta("w"), nil), clone(super)
+			tenant.SetGeneration(2)
+			c.write(view, tenant, super)
+			if diff := cmp.Diff(c.want, tenant.Object["status"]); diff != "" {
+				t.Errorf("the tenant's status is (-want +got):\n%s", diff)
+			}
+			unchanged(t, "the copy", wasSuper, super)
+		})
+	}
+}
+
 func TestCustomDownSame(t *testing.T) {
 	same := customDownOf(t, true).Same
 	a := aWidget(meta("w"), object{"spec": "1", "status": object{"ready": true}})

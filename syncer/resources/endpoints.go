@@ -91,6 +91,9 @@ func admitEndpoints(v kinds.View, tenant *endpoints) error {
 // allowedSubsets returns a deep copy of the subsets with the allowed addresses,
 // and an error that names the others.
 func allowedSubsets(v kinds.View, tenant *endpoints) ([]endpointSubset, error) {
+	if err := keptEndpoints(v, tenant, tenant.Name); err != nil {
+		return nil, err
+	}
 	may := targets{view: v}
 	var kept []endpointSubset
 	for _, subset := range tenant.DeepCopy().Subsets {

@@ -31,7 +31,7 @@ func EndpointSlice() kinds.Flow {
 		Skip: func(v kinds.View, tenant *discoveryv1.EndpointSlice) bool {
 			return tenant.AddressType == discoveryv1.AddressTypeFQDN && !v.Tenant.Policy.AllowExternalNames
 		},
-		Reserved: func(name string) bool { return name == names.SharedDNSSlice },
+		Reserved: names.IsSharedDNSSlice,
 		Admit:    admitEndpointSlice,
 		Desired:  desiredEndpointSlice,
 		Targets:  sliceTargets,
@@ -79,6 +79,9 @@ func admitEndpointSlice(v kinds.View, tenant *discoveryv1.EndpointSlice) error {
 // allowedEndpoints returns deep copies of the endpoints with the allowed
 // addresses, and an error that names the others.
 func allowedEndpoints(v kinds.View, tenant *discoveryv1.EndpointSlice) ([]discoveryv1.Endpoint, error) {
+	if err := keptEndpoints(v, tenant, tenant.Labels[discoveryv1.LabelServiceName]); err != nil {
+		return nil, err
+	}
 	may := targets{view: v}
 	ports := make([]port, len(tenant.Ports))
 	for i, p := range tenant.Ports {

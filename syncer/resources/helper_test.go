@@ -63,12 +63,12 @@ func copyOf(one client.Object) func(kind, name string) client.Object {
 }
 
 // rivals are the super cluster's objects of other owners by their claims.
-func rivals(claimed map[string]client.Object) func(kind, claim string) []client.Object {
-	return func(_, claim string) []client.Object {
+func rivals(claimed map[string]client.Object) func(claim string) ([]client.Object, error) {
+	return func(claim string) ([]client.Object, error) {
 		if obj := claimed[claim]; obj != nil {
-			return []client.Object{obj}
+			return []client.Object{obj}, nil
 		}
-		return nil
+		return nil, nil
 	}
 }
 

@@ -28,7 +28,7 @@ func Ingress() kinds.Flow {
 		Desired:    desiredIngress,
 		Merge:      mergeIngress,
 		References: ingressReferences,
-		Claims:     ingressClaims,
+		Claims:     ingressHosting.claims,
 		Status: func(_ kinds.View, tenant, super *networkingv1.Ingress) {
 			tenant.Status = *super.Status.DeepCopy()
 		},
@@ -40,7 +40,7 @@ func desiredIngress(v kinds.View, tenant *networkingv1.Ingress) (*networkingv1.I
 	if err := checkIngressClass(v, tenant); err != nil {
 		return nil, err
 	}
-	if err := checkHosts(v, tenant); err != nil {
+	if err := ingressHosting.check(v, tenant); err != nil {
 		return nil, err
 	}
 	return &networkingv1.Ingress{Spec: *tenant.Spec.DeepCopy()}, nil

@@ -74,7 +74,7 @@ func TestHostsThatOverlap(t *testing.T) {
 		{"localhost", "*.localhost", false},
 	} {
 		for _, pair := range [][2]string{{tt.a, tt.b}, {tt.b, tt.a}} {
-			claims := ingressClaims(ingress("", serving(pair[0])))
+			claims := ingressHosting.claims(ingress("", serving(pair[0])))
 			got := slices.ContainsFunc(overlapping(pair[1]), func(claim string) bool { return slices.Contains(claims, claim) })
 			if got != tt.want {
 				t.Errorf("%s is found by %s: %t, want %t", pair[0], pair[1], got, tt.want)
@@ -140,7 +140,7 @@ func TestHostsOfOthers(t *testing.T) {
 			if tt.rival != nil {
 				v.Rivals = rivals(map[string]client.Object{host: tt.rival})
 			}
-			err := checkHosts(v, ingress("", serving("free.example.com", host)))
+			err := ingressHosting.check(v, ingress("", serving("free.example.com", host)))
 			got := ""
 			switch {
 			case errors.As(err, new(kinds.EvictionError)):
@@ -152,6 +152,18 @@ func TestHostsOfOthers(t *testing.T) {
 				t.Errorf("%q because of %v, want %q", got, err, tt.want)
 			}
 		})
+	}
+}
+
+// TestHostsThatCannotBeCompared: an object is rejected while not all objects
+// with hosts are known, and its copy stays.
+func TestHostsThatCannotBeCompared(t *testing.T) {
+	const host = "shop.example.com"
+	v, unknown := view, errors.New("not all are known")
+	v.Rivals = func(string) ([]client.Object, error) { return nil, unknown }
+	v.Copy = copyOf(ingress("", serving(host)))
+	if err := ingressHosting.check(v, ingress("", serving(host))); !errors.Is(err, unknown) || errors.As(err, new(kinds.EvictionError)) {
+		t.Errorf("rejected because of %v, want %v, without an eviction", err, unknown)
 	}
 }
 
@@ -167,13 +179,13 @@ func TestHostsThatThePolicyNames(t *testing.T) {
 		"all hosts, some allowed":     {[]string{"*.red.example.com"}, "", "its host * is not allowed"},
 		"another host":                {[]string{"*.red.example.com"}, "shop.example.com", "its host shop.example.com is not allowed"},
 		"a host":                      {[]string{"*.red.example.com"}, "a.red.example.com", ""},
-		"a host that others have":     {nil, "shop.red.example.com", "in use by another Ingress"},
+		"a host that others have":     {nil, "shop.red.example.com", "in use by another Ingress or route"},
 		"which the policy gives, too": {[]string{"*.red.example.com"}, "shop.red.example.com", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := under(tenancyv1alpha1.TenantPolicy{IngressHosts: tt.policy})
 			v.Rivals = taken
-			err := checkHosts(v, ingress("", serving(tt.host)))
+			err := ingressHosting.check(v, ingress("", serving(tt.host)))
 			if (err == nil) != (tt.why == "") || err != nil && !strings.Contains(err.Error(), tt.why) {
 				t.Errorf("rejected because of %v, want %q", err, tt.why)
 			}
@@ -188,14 +200,19 @@ func TestManyHostsAreRejected(t *testing.T) {
 	for i := range hosts {
 		hosts[i] = strings.Repeat(string(rune('a'+i))+".", 120) + "example.com"
 	}
-	if claims := ingressClaims(ingress("", serving(hosts[0]))); len(claims) != 122 {
+	if claims := ingressHosting.claims(ingress("", serving(hosts[0]))); len(claims) != 122 {
 		t.Errorf("one host has %d claims", len(claims))
 	}
-	if err := checkHosts(view, ingress("", serving(hosts[:10]...))); err != nil {
+	if err := ingressHosting.check(view, ingress("", serving(hosts[:10]...))); err != nil {
 		t.Errorf("10 hosts are rejected: %v", err)
 	}
-	if err := checkHosts(view, ingress("", serving(hosts...))); !errors.Is(err, errManyHosts) {
+	if err := ingressHosting.check(view, ingress("", serving(hosts...))); !errors.Is(err, errManyHosts) {
 		t.Errorf("20 hosts are rejected because of %v", err)
+	}
+	// An apiserver that a tenant brings validates nothing.
+	long := strings.Repeat("a.", 1<<20) + "example.com"
+	if err := ingressHosting.check(view, ingress("", serving(long))); err == nil || !strings.Contains(err.Error(), "longer than 253") {
+		t.Errorf("a long host is rejected because of %.400v", err)
 	}
 }
 

@@ -153,8 +153,8 @@ func TestTheDefaultMakesRoom(t *testing.T) {
 }
 
 // shouldMark fails if the copy of a pod with the label app=web does not have the
-// label of pods that policies select, or has it and should not, whether or not it
-// had it before.
+// label of pods that policies select, or has that label although none selects it,
+// whether or not it had the label before.
 func shouldMark(t *testing.T, v kinds.View, policies []*networkingv1.NetworkPolicy, label string, want bool) {
 	t.Helper()
 	k := kindOf[kinds.Down[*corev1.Pod]](t, Pod())

@@ -1,21 +1,18 @@
 package resources
 
 import (
-	"cmp"
+	"maps"
+	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/internal/podsecurity"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
-
-// enforceLabel is the label by which Pod Security admission rejects pods
-// (Kubernetes documentation: Pod Security Admission).
-const enforceLabel = "pod-security.kubernetes.io/enforce"
 
 const namespaceKind = "Namespace"
 
@@ -47,11 +44,9 @@ func Namespace() kinds.Flow {
 
 func desiredNamespace(v kinds.View, _ *corev1.Namespace) (*corev1.Namespace, error) {
 	annotations := map[string]string{names.VCUID: string(v.Tenant.UID)}
-	if part := servicePart(v.Tenant); part != "" {
-		annotations[names.ServiceCIDR] = part
-	}
+	maps.Copy(annotations, serviceParts(v.Tenant))
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Labels:      map[string]string{enforceLabel: string(podSecurity(v.Tenant.Policy))},
+		Labels:      map[string]string{podsecurity.Enforce: podsecurity.Level(v.Tenant.Policy)},
 		Annotations: annotations,
 		OwnerReferences: []metav1.OwnerReference{{
 			APIVersion: "v1", Kind: namespaceKind, Name: v.Tenant.Key, UID: v.Tenant.RootUID,
@@ -59,29 +54,32 @@ func desiredNamespace(v kinds.View, _ *corev1.Namespace) (*corev1.Namespace, err
 	}}, nil
 }
 
-// podSecurity returns the level that the tenant's pods have to meet.
-func podSecurity(policy tenancyv1alpha1.TenantPolicy) tenancyv1alpha1.PodSecurityLevel {
-	return cmp.Or(policy.PodSecurity, tenancyv1alpha1.PodSecurityBaseline)
-}
-
-// servicePart returns the tenant's range of Service addresses, which the super
-// cluster's policy reads from the namespace; empty if it has none.
-func servicePart(t translate.Tenant) string {
-	if !t.ServiceCIDR.IsValid() {
-		return ""
+// serviceParts returns the annotations with the tenant's ranges of Service
+// addresses, which the super cluster's policy reads from the namespace.
+func serviceParts(t translate.Tenant) map[string]string {
+	parts := map[string]string{}
+	for key, cidr := range map[string]netip.Prefix{names.ServiceCIDR: t.ServiceCIDR, names.SecondaryServiceCIDR: t.SecondaryServiceCIDR} {
+		if cidr.IsValid() {
+			parts[key] = cidr.String()
+		}
 	}
-	return t.ServiceCIDR.String()
+	return parts
 }
 
 func mergeNamespace(super, desired *corev1.Namespace) {
 	super.OwnerReferences = desired.OwnerReferences
-	if _, wanted := desired.Annotations[names.ServiceCIDR]; !wanted {
-		delete(super.Annotations, names.ServiceCIDR)
+	for _, key := range []string{names.ServiceCIDR, names.SecondaryServiceCIDR} {
+		if _, wanted := desired.Annotations[key]; !wanted {
+			delete(super.Annotations, key)
+		}
 	}
 }
 
 // enforcesCurrent reports whether the super cluster's admission can find the
 // current policy of the tenant in a namespace.
 func enforcesCurrent(t translate.Tenant, super *corev1.Namespace) bool {
-	return super.Labels[enforceLabel] == string(podSecurity(t.Policy)) && super.Annotations[names.ServiceCIDR] == servicePart(t)
+	parts := serviceParts(t)
+	return super.Labels[podsecurity.Enforce] == podsecurity.Level(t.Policy) &&
+		super.Annotations[names.ServiceCIDR] == parts[names.ServiceCIDR] &&
+		super.Annotations[names.SecondaryServiceCIDR] == parts[names.SecondaryServiceCIDR]
 }

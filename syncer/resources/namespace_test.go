@@ -11,6 +11,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/internal/podsecurity"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
@@ -76,7 +77,7 @@ func TestPodSecurityOfANamespace(t *testing.T) {
 func TestServicePartOfANamespace(t *testing.T) {
 	k := kindOf[kinds.Down[*corev1.Namespace]](t, Namespace())
 	with := func(part string) *corev1.Namespace {
-		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{enforceLabel: "baseline"}}}
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{podsecurity.Enforce: "baseline"}}}
 		if part != "" {
 			ns.Annotations = map[string]string{names.ServiceCIDR: part}
 		}

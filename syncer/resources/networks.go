@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkv1 "github.com/virtualcluster/virtualcluster/apis/network/v1"
@@ -19,7 +20,7 @@ func ForNetworks(flows []kinds.Flow, outside Outside) []kinds.Flow {
 	for i, flow := range flows {
 		switch k := flow.(type) {
 		case kinds.Down[*corev1.Pod]:
-			k.Network = namedNetwork[*corev1.Pod]
+			k.Network, k.Attach = namedNetwork[*corev1.Pod], attachPod
 			flow = k
 		case kinds.Down[*corev1.Service]:
 			k.Network, k.InNetwork = namedNetwork[*corev1.Service], selectInNetwork
@@ -37,7 +38,14 @@ func namedNetwork[T client.Object](tenant T) string { return tenant.GetLabels()[
 
 // selectInNetwork has a Service select pods of its own network alone, so that its
 // endpoints are there. One without a selector has endpoints of the tenant's own.
+// The Services of the platform in a network lead to the apiserver and the DNS.
 func selectInNetwork(tenant, desired *corev1.Service, network string) error {
+	of := tenant.Annotations[names.NetworkService]
+	if (of == names.APIService || of == names.DNSService) && tenant.Name == of+"-"+network {
+		// The DNS of the tenant is in another network, and the policies allow it.
+		metav1.SetMetaDataLabel(&desired.ObjectMeta, names.NetworkService, of)
+		return nil
+	}
 	if len(desired.Spec.Selector) == 0 {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/virtualvolume"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
@@ -110,7 +111,7 @@ func TestVolumeIsShownWithoutTheStorageBehindIt(t *testing.T) {
 		"of another kind": {claimed(), superVolume(asNFS), shownVolume(byOther)},
 		"of a driver that was part of Kubernetes": {
 			claimed(),
-			superVolume(func(v *corev1.PersistentVolume) { v.Annotations[provisionedBy] = "kubernetes.io/aws-ebs" }),
+			superVolume(func(v *corev1.PersistentVolume) { v.Annotations[virtualvolume.ProvisionedBy] = "kubernetes.io/aws-ebs" }),
 			shownVolume(func(v *corev1.PersistentVolume) { v.Annotations = nil }),
 		},
 		"that will be recycled": {
@@ -192,7 +193,7 @@ func TestMergeVolume(t *testing.T) {
 	}
 	tenant := shownVolume(noted, func(v *corev1.PersistentVolume) {
 		v.Labels = map[string]string{"mine": "yes"}
-		v.Annotations[provisionedBy] = "mine.example.com"
+		v.Annotations[virtualvolume.ProvisionedBy] = "mine.example.com"
 		v.Spec.Capacity, v.Spec.ClaimRef = storage("1Ti"), nil
 		v.Status.Phase = corev1.VolumeAvailable
 		v.Status.LastPhaseTransitionTime = new(metav1.Unix(1, 0))

@@ -1,10 +1,13 @@
 package resources
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/virtualcluster/virtualcluster/internal/servicecidr"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
@@ -40,7 +43,7 @@ func Service() kinds.Flow {
 		Replace: func(super, desired *corev1.Service) bool {
 			return headless(super) != headless(desired) || movedAway(super, desired)
 		},
-		ByChance: givenReserved,
+		ByChance: servicecidr.IsRejection,
 	}
 }
 
@@ -59,7 +62,7 @@ func desiredService(v kinds.View, tenant *corev1.Service) (*corev1.Service, erro
 	}
 	if ptr.Deref(spec.IPFamilyPolicy, "") != corev1.IPFamilyPolicyRequireDualStack {
 		// The tenant's apiserver set the families of its own addresses; the
-		// super cluster's may differ.
+		// super cluster's may differ. An address determines its own.
 		spec.IPFamilies = nil
 	}
 	if spec.Type != corev1.ServiceTypeExternalName {
@@ -123,8 +126,30 @@ func mergeService(super, desired *corev1.Service) {
 	if was.ClusterIP != "" {
 		spec.ClusterIP, spec.ClusterIPs = was.ClusterIP, was.ClusterIPs
 	}
+	if changesFamilies(&was, &desired.Spec) {
+		mergeFamilies(spec, &desired.Spec)
+	}
 	if spec.Type == corev1.ServiceTypeLoadBalancer {
 		mergeLoadBalancer(spec, &was)
+	}
+}
+
+// changesFamilies reports whether the tenant's Service has got a second address,
+// or has one no more. A policy that prefers both has the super cluster choose.
+func changesFamilies(was, desired *corev1.ServiceSpec) bool {
+	named := desired.ClusterIPs
+	return len(named) > 0 && named[0] == was.ClusterIP && len(named) != len(was.ClusterIPs) &&
+		ptr.Deref(desired.IPFamilyPolicy, "") != corev1.IPFamilyPolicyPreferDualStack
+}
+
+// mergeFamilies adds the second address that the tenant's Service has, or removes
+// it. The first one is immutable.
+func mergeFamilies(spec, desired *corev1.ServiceSpec) {
+	spec.ClusterIPs = slices.Clone(desired.ClusterIPs)
+	if len(desired.IPFamilies) == len(desired.ClusterIPs) {
+		spec.IPFamilies = slices.Clone(desired.IPFamilies)
+	} else {
+		spec.IPFamilies = spec.IPFamilies[:min(len(spec.IPFamilies), len(spec.ClusterIPs))]
 	}
 }
 

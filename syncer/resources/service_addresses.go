@@ -7,9 +7,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	netutils "k8s.io/utils/net"
 
-	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -36,12 +35,33 @@ func setAddresses(t translate.Tenant, spec *corev1.ServiceSpec) error {
 	case named[0] != spec.ClusterIP:
 		return fmt.Errorf("spec.clusterIP %q is not the first of spec.clusterIPs, %q", spec.ClusterIP, named[0])
 	}
-	addresses, err := ownAddresses(t.ServiceCIDR, named)
+	addresses, err := ownAddresses(t.ServiceRanges(), named)
 	if err != nil {
 		return err
 	}
 	spec.ClusterIP, spec.ClusterIPs = addresses[0], addresses
+	if t.SecondaryServiceCIDR.IsValid() {
+		setFamilies(spec)
+	}
 	return nil
+}
+
+// setFamilies requests no other IP families than those of the addresses, for a
+// tenant with addresses of both: the super cluster would allocate one more for a
+// policy that prefers both.
+func setFamilies(spec *corev1.ServiceSpec) {
+	spec.IPFamilies = nil
+	for _, address := range spec.ClusterIPs {
+		family := corev1.IPv4Protocol
+		if netutils.IsIPv6String(address) {
+			family = corev1.IPv6Protocol
+		}
+		spec.IPFamilies = append(spec.IPFamilies, family)
+	}
+	spec.IPFamilyPolicy = new(corev1.IPFamilyPolicySingleStack)
+	if len(spec.IPFamilies) > 1 {
+		spec.IPFamilyPolicy = new(corev1.IPFamilyPolicyRequireDualStack)
+	}
 }
 
 // checkHeadless rejects addresses of a headless service.
@@ -55,27 +75,26 @@ func checkHeadless(spec *corev1.ServiceSpec) error {
 }
 
 // ownAddresses returns addresses in canonical form if all are in the tenant's
-// range. A ServiceCIDR that the tenant created itself can contain any address,
+// ranges. A ServiceCIDR that the tenant created itself can contain any address,
 // including another tenant's.
-func ownAddresses(own netip.Prefix, texts []string) ([]string, error) {
+func ownAddresses(own []netip.Prefix, texts []string) ([]string, error) {
 	addresses := slices.Clone(texts)
 	for i, text := range texts {
 		ip, err := netip.ParseAddr(text)
-		if err != nil || !own.Contains(ip) {
+		if err != nil || !slices.ContainsFunc(own, func(p netip.Prefix) bool { return p.Contains(ip) }) {
 			return nil, fmt.Errorf("its address %s is not one of this cluster's addresses, which are in %s; "+
-				"recreate the Service with one of these, or without", text, own)
+				"recreate the Service with one of these, or without", text, inText(own))
 		}
 		addresses[i] = ip.String()
 	}
 	return addresses, nil
 }
 
-// givenReserved reports whether the super cluster chose an address for a copy
-// that its policy reserves for others. A copy with an address of the tenant's
-// range only gets this error right after its namespace was annotated with the
-// range. A policy that failed, instead of deciding, returns another reason than
-// Forbidden.
-func givenReserved(rejection error) bool {
-	const denied = "ValidatingAdmissionPolicy '" + names.ServiceAddressPolicy + "'"
-	return apierrors.IsForbidden(rejection) && strings.Contains(rejection.Error(), denied)
+// inText returns ranges as text.
+func inText(ranges []netip.Prefix) string {
+	texts := make([]string, len(ranges))
+	for i, cidr := range ranges {
+		texts[i] = cidr.String()
+	}
+	return strings.Join(texts, " and ")
 }

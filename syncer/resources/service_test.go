@@ -16,6 +16,7 @@ import (
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
+	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
 // service returns a service with a spec.
@@ -555,5 +556,46 @@ func TestServiceStatusComesUp(t *testing.T) {
 				t.Error("a status is not the same as itself")
 			}
 		})
+	}
+}
+
+// TestServiceFamilies: the copy requests the IP families of the tenant's addresses
+// and no more, and follows when a second address is added or removed.
+func TestServiceFamilies(t *testing.T) {
+	view := kinds.View{Tenant: translate.Tenant{
+		ServiceCIDR: netip.MustParsePrefix("10.104.16.0/20"), SecondaryServiceCIDR: netip.MustParsePrefix("fd00:104::/116"),
+	}}
+	service := func(policy corev1.IPFamilyPolicy, ips ...string) *corev1.Service {
+		return &corev1.Service{Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeClusterIP, ClusterIP: ips[0], ClusterIPs: ips, IPFamilyPolicy: &policy,
+		}}
+	}
+	one := service(corev1.IPFamilyPolicyPreferDualStack, "10.104.16.7")
+	two := service(corev1.IPFamilyPolicyPreferDualStack, "10.104.16.7", "fd00:104::7")
+	desired := func(of *corev1.Service) *corev1.Service {
+		t.Helper()
+		super, err := desiredService(view, of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return super
+	}
+	if _, err := desiredService(view, service(corev1.IPFamilyPolicyRequireDualStack, "10.104.16.7", "fd00:105::7")); err == nil {
+		t.Error("an address of another tenant behind its own is not rejected")
+	}
+	super := desired(one)
+	if *super.Spec.IPFamilyPolicy != corev1.IPFamilyPolicySingleStack {
+		t.Errorf("the super cluster adds an address by the policy %s", *super.Spec.IPFamilyPolicy)
+	}
+	super.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol} // as an apiserver does
+	for _, of := range []*corev1.Service{two, two, one} {
+		mergeService(super, desired(of))
+		families := []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}[:len(of.Spec.ClusterIPs)]
+		if diff := cmp.Diff(of.Spec.ClusterIPs, super.Spec.ClusterIPs); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff(families, super.Spec.IPFamilies); diff != "" {
+			t.Error(diff)
+		}
 	}
 }

@@ -6,7 +6,10 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
@@ -54,6 +57,19 @@ func (t *targets) isApiserver(address string, ports []port) bool {
 		}
 	}
 	return true
+}
+
+// keptEndpoints returns an error if the platform keeps the endpoints of a Service
+// of the tenant, and an object with endpoints for it is another than the
+// platform's, which has the name of the Service.
+func keptEndpoints(v kinds.View, obj client.Object, service string) error {
+	key := v.Tenant.SuperKey(client.ObjectKey{Namespace: obj.GetNamespace(), Name: service})
+	found, _ := v.Lookup(schema.GroupKind{Kind: serviceKind}, key, "").(*corev1.Service)
+	if found == nil || found.Annotations[names.NetworkService] == "" ||
+		obj.GetName() == service && obj.GetAnnotations()[names.NetworkService] != "" {
+		return nil
+	}
+	return fmt.Errorf("the platform keeps the endpoints of Service %s, which belongs to a network; create another Service", service)
 }
 
 // err returns an error with the addresses that are not allowed; nil if all are.

@@ -31,6 +31,8 @@ type TenantCluster interface {
 	// Tenant returns the tenant as its VirtualCluster describes it now. After a
 	// change, the cluster is engaged again.
 	Tenant() translate.Tenant
+	// Hosted reports whether the platform runs the tenant's apiserver.
+	Hosted() bool
 	// Healthy reports whether the tenant's apiserver answers. After a change,
 	// the cluster is engaged again.
 	Healthy() bool
@@ -77,6 +79,7 @@ type SuperCluster struct {
 	Caches     map[kinds.Source]*caches.Reader // of the super cluster's objects
 	Builtin    map[string]*kinds.Kind
 	TokenKinds tokenKinds
+	Standing   StandingKinds
 	Queue      *fairqueue.Queue[queue.Request]
 }
 

@@ -51,7 +51,7 @@ func TestReachingIsBounded(t *testing.T) {
 	var all []*publication
 	for i := range MaxCRDs + 3 {
 		all = append(all, &publication{
-			name: fmt.Sprintf("w%02d", i), created: metav1.NewTime(time.Unix(int64(i), 0)),
+			name: fmt.Sprintf("w%03d", i), created: metav1.NewTime(time.Unix(int64(i), 0)),
 			applicable: labels.Everything(), forced: i == MaxCRDs+2,
 		})
 	}
@@ -60,7 +60,7 @@ func TestReachingIsBounded(t *testing.T) {
 	if len(within) != MaxCRDs || beyond != 3 {
 		t.Errorf("%d within, %d beyond", len(within), beyond)
 	}
-	if within[fmt.Sprintf("w%02d", MaxCRDs+2)] == nil || within["w00"] == nil || within["w19"] != nil {
+	if within[fmt.Sprintf("w%03d", MaxCRDs+2)] == nil || within["w000"] == nil || within[fmt.Sprintf("w%03d", MaxCRDs-1)] != nil {
 		t.Errorf("not the forced and the oldest ones: %v", within)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -158,6 +159,17 @@ func (s *Shared) watchTenants(ctx context.Context) error {
 		return fmt.Errorf("watch VirtualClusters: %w", err)
 	}
 	return nil
+}
+
+// Lacks reports whether the super cluster is known not to have a CRD. It sends no
+// request.
+func (s *Shared) Lacks(ctx context.Context, name string) bool {
+	found := &metav1.PartialObjectMetadata{TypeMeta: definitionType()}
+	definitions, err := s.metadata.GetInformer(ctx, found, cache.BlockUntilSynced(false))
+	if err != nil || !definitions.HasSynced() {
+		return false
+	}
+	return apierrors.IsNotFound(s.metadata.Get(ctx, client.ObjectKey{Name: name}, found))
 }
 
 // load reads the CRDs that are shared, and wakes all syncers if one has

@@ -71,6 +71,9 @@ func (s *creator) create(ctx context.Context, k *kinds.Kind, o session.Objects) 
 	if err != nil {
 		return err
 	}
+	if err := attachNetwork(s.networks, k, o, desired); err != nil {
+		return pending.Reject(err)
+	}
 	created, err := s.writer.create(ctx, k, o, desired)
 	if err != nil {
 		return err

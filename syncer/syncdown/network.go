@@ -6,6 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkv1 "github.com/virtualcluster/virtualcluster/apis/network/v1"
+	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/session"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
@@ -21,6 +22,9 @@ type networkTable interface {
 	Use(name string) (release func(), err error)
 	// Known returns an error while it is not known which networks there are.
 	Known() error
+	// Record returns what the copies in a network that prepares them are annotated
+	// with; empty for a network that does not.
+	Record(name string) string
 }
 
 // networkOf returns the network of the copy of an object. A mirrored object
@@ -44,6 +48,21 @@ func joinNetwork(t networkTable, k *kinds.Kind, o session.Objects, desired clien
 	labels[networkv1.Label] = network
 	desired.SetLabels(labels)
 	return k.Down.InNetwork(o.Tenant, desired, network)
+}
+
+// attachNetwork prepares a new copy for a network that prepares copies.
+func attachNetwork(t networkTable, k *kinds.Kind, o session.Objects, desired client.Object) error {
+	if k.Down.Network == nil || k.Down.Attach == nil {
+		return nil
+	}
+	record := t.Record(networkOf(t, k, o))
+	if record == "" {
+		return nil
+	}
+	notes := desired.GetAnnotations()
+	notes[names.NetworkRecord] = record
+	desired.SetAnnotations(notes)
+	return k.Down.Attach(o.Tenant, desired)
 }
 
 // useNetwork registers that a copy is created in its network, until release is

@@ -22,6 +22,7 @@ var errUnusable = errors.New("unusable")
 // only is a table in which one network can be used.
 type only string
 
+func (only) Record(string) string     { return "" }
 func (only) Name(named string) string { return cmp.Or(named, "default") }
 
 func (t only) Use(name string) (release func(), err error) {

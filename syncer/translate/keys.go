@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	networkv1 "github.com/virtualcluster/virtualcluster/apis/network/v1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
@@ -53,8 +54,10 @@ var unconventional = []string{"aadpodidbinding"}
 
 // withheld are keys that no policy can allow: keys that weaken Pod Security
 // admission, that an apiserver enforces or sets itself, or that name a class in
-// place of the validated field, and the bookkeeping of other controllers.
+// place of the validated field, and the bookkeeping of other controllers and of
+// networks.
 var withheld = []string{
+	networkv1.CNIArgsAnnotation, networkv1.NICAnnotation, networkv1.ReadinessAnnotation,
 	"kubernetes.io/config.*",
 	"kubernetes.io/enforce-mountable-secrets",
 	"kubernetes.io/metadata.name",

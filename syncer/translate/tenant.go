@@ -36,6 +36,8 @@ type Tenant struct {
 	// ServiceCIDR is the tenant's range of the super cluster's Service
 	// addresses; invalid if it has none.
 	ServiceCIDR netip.Prefix
+	// SecondaryServiceCIDR is the same of the other IP family.
+	SecondaryServiceCIDR netip.Prefix
 	// ClusterDomain is the DNS domain of the tenant's cluster.
 	ClusterDomain string
 	// Endpoint is the URL of the tenant's apiserver.
@@ -67,6 +69,7 @@ func NewTenant(vc *tenancyv1alpha1.VirtualCluster, rootUID types.UID) Tenant {
 		PodEndpoint:   vc.Status.PodEndpoint,
 	}
 	t.ServiceCIDR, _ = netip.ParsePrefix(vc.Status.ServiceCIDR) // invalid if empty
+	t.SecondaryServiceCIDR, _ = netip.ParsePrefix(vc.Status.SecondaryServiceCIDR)
 	if vc.Spec.Sync != nil {
 		t.Sync = *vc.Spec.Sync.DeepCopy()
 	}
@@ -94,6 +97,18 @@ func (t Tenant) SuperKey(key client.ObjectKey) client.ObjectKey {
 // namespace of the tenant, so that the tenant can read it.
 func (t Tenant) Text(text, namespace string) string {
 	return names.TenantText(text, t.Key, t.Name, namespace)
+}
+
+// ServiceRanges returns the tenant's ranges of the super cluster's Service
+// addresses: none, one, or one of each IP family.
+func (t Tenant) ServiceRanges() []netip.Prefix {
+	var ranges []netip.Prefix
+	for _, cidr := range []netip.Prefix{t.ServiceCIDR, t.SecondaryServiceCIDR} {
+		if cidr.IsValid() {
+			ranges = append(ranges, cidr)
+		}
+	}
+	return ranges
 }
 
 // ServiceAddress returns the address with that number in the tenant's range of

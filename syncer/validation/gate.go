@@ -29,6 +29,9 @@ type Options struct {
 	// FailOpen allows writes that a validator could not decide about. By
 	// default they fail.
 	FailOpen bool
+	// Serves reports whether a tenant without a control plane is served, beside
+	// those of the syncer.
+	Serves func(tenant string) bool
 	// Metrics are the metrics of this gate.
 	Metrics *Metrics
 }
@@ -37,6 +40,7 @@ type Options struct {
 type Gate struct {
 	scheme   *runtime.Scheme
 	failOpen bool
+	others   func(tenant string) bool
 	metrics  *Metrics
 	all      []*validator
 	byKind   map[schema.GroupKind][]*validator
@@ -67,6 +71,7 @@ func New(scheme *runtime.Scheme, registrations []plugins.Registration, env plugi
 	g := &Gate{
 		scheme:   scheme,
 		failOpen: opts.FailOpen,
+		others:   opts.Serves,
 		metrics:  opts.Metrics,
 		byKind:   map[schema.GroupKind][]*validator{},
 	}
@@ -126,7 +131,7 @@ func (g *Gate) retry(tenant string) {
 
 func (g *Gate) serves(tenant string) bool {
 	s := g.syncer.Load()
-	return s != nil && s.Serves(tenant)
+	return s != nil && s.Serves(tenant) || g.others != nil && g.others(tenant)
 }
 
 // Watches reports whether a validator watches the kind of an object.
@@ -196,8 +201,8 @@ func finish(ctx context.Context, write func(context.Context) error) error {
 
 // explained adds the operation and the kind to the message of a rejection.
 func explained(err error, request plugins.Request) error {
-	no, ok := errors.AsType[*plugins.RejectionError](err)
-	if !ok {
+	no := plugins.AsRejection(err)
+	if no == nil {
 		return err
 	}
 	what := "create "

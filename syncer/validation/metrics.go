@@ -54,7 +54,7 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 
 // resultOf returns the result for an answer.
 func resultOf(err error) string {
-	_, no := errors.AsType[*plugins.RejectionError](err)
+	no := plugins.AsRejection(err) != nil
 	switch {
 	case err == nil:
 		return allowed

@@ -151,7 +151,7 @@ func (v *validator) run(
 	}
 	select {
 	case err := <-answer:
-		if err == nil || isRejection(err) {
+		if err == nil || plugins.AsRejection(err) != nil {
 			return err
 		}
 		return context.Cause(ctx)
@@ -160,12 +160,6 @@ func (v *validator) run(
 		close(left)
 		return lateError{context.Cause(ctx)}
 	}
-}
-
-// isRejection reports whether a validator has decided, rather than failed.
-func isRejection(err error) bool {
-	_, ok := errors.AsType[*plugins.RejectionError](err)
-	return ok
 }
 
 // hangs reports whether an abandoned call for this tenant has not returned.

@@ -3,7 +3,9 @@
 package views
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -45,7 +47,7 @@ func (s *Viewer) In(ctx context.Context, namespace string) kinds.View {
 	return kinds.View{
 		Tenant: s.Identity(), Namespace: namespace,
 		Lookup: s.lookup(ctx), Digest: s.digestsIn(ctx, namespace),
-		Copy: s.copyIn(ctx, namespace), Rivals: s.rivals(ctx), Offers: s.offers(ctx), RunsAt: s.runsAt(ctx),
+		Copy: s.copyIn(ctx, namespace), Rivals: s.rivals(ctx), Offers: s.offers(ctx), Offered: s.offered(ctx), RunsAt: s.runsAt(ctx),
 		Network: s.Network,
 	}
 }
@@ -62,10 +64,33 @@ func (s *Viewer) offers(ctx context.Context) func(kind, name string) bool {
 	}
 }
 
+// offered returns the function View.Offered.
+func (s *Viewer) offered(ctx context.Context) func(kind string) []client.ObjectKey {
+	return func(kind string) []client.ObjectKey {
+		k := s.Standing.Kind(kind)
+		if k == nil || k.Up == nil || !k.Up.Offered || !s.CacheOf(k).Synced(k) {
+			return nil
+		}
+		var keys []client.ObjectKey
+		// Reading a synced cache does not fail; if it did, the patrol would
+		// find the difference.
+		_ = s.CacheOf(k).EachKey(ctx, k, func(key client.ObjectKey) {
+			if obj, err := s.CacheOf(k).Get(ctx, k, key); err == nil && obj != nil && s.Identity().Offers(kind, obj) {
+				keys = append(keys, key)
+			}
+		})
+		slices.SortFunc(keys, func(a, b client.ObjectKey) int { return cmp.Compare(a.String(), b.String()) })
+		return keys
+	}
+}
+
 // copyIn returns the function View.Copy for a namespace of the tenant.
 func (s *Viewer) copyIn(ctx context.Context, namespace string) func(kind, name string) client.Object {
 	return func(kind, name string) client.Object {
 		k := s.Builtin[kind]
+		if k == nil {
+			k = s.Kind(kind) // a custom resource
+		}
 		if k == nil {
 			return nil
 		}
@@ -78,27 +103,37 @@ func (s *Viewer) copyIn(ctx context.Context, namespace string) func(kind, name s
 }
 
 // rivals returns the function View.Rivals.
-func (s *Viewer) rivals(ctx context.Context) func(kind, claim string) []client.Object {
-	return func(name, claim string) []client.Object {
-		k := s.Builtin[name]
-		if k == nil {
-			return nil
+func (s *Viewer) rivals(ctx context.Context) func(claim string) ([]client.Object, error) {
+	return func(claim string) ([]client.Object, error) {
+		claimants, err := s.Claimants()
+		if err != nil {
+			return nil, err
 		}
-		var keys []client.ObjectKey
-		// Reading a synced cache does not fail; if it did, the patrol would
-		// find the difference.
-		_ = s.CacheOf(k).EachKeyBy(ctx, k, caches.IndexClaims, claim, func(key client.ObjectKey) { keys = append(keys, key) })
 		var found []client.Object
-		for _, key := range keys {
-			if s.ownsNamespace(ctx, key.Namespace) {
-				continue
-			}
-			if obj, err := s.CacheOf(k).Get(ctx, k, key); err == nil && obj != nil {
-				found = append(found, obj)
-			}
+		for _, k := range claimants {
+			found = append(found, s.rivalsOf(ctx, k, claim)...)
 		}
-		return found
+		return found, nil
 	}
+}
+
+// rivalsOf returns the objects of one kind that have a claim and are not in the
+// tenant's namespaces.
+func (s *Viewer) rivalsOf(ctx context.Context, k *kinds.Kind, claim string) []client.Object {
+	var keys []client.ObjectKey
+	// Reading a synced cache does not fail; if it did, the patrol would
+	// find the difference.
+	_ = s.CacheOf(k).EachKeyBy(ctx, k, caches.IndexClaims, claim, func(key client.ObjectKey) { keys = append(keys, key) })
+	var found []client.Object
+	for _, key := range keys {
+		if s.ownsNamespace(ctx, key.Namespace) {
+			continue
+		}
+		if obj, err := s.CacheOf(k).Get(ctx, k, key); err == nil && obj != nil {
+			found = append(found, obj)
+		}
+	}
+	return found
 }
 
 // ownsNamespace reports whether a namespace of the super cluster is known to

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
@@ -89,22 +90,76 @@ func TestCopy(t *testing.T) {
 	}
 }
 
+// gateways returns a kind that tenants are offered.
+func gateways() *kinds.Kind {
+	return kindstest.Typed(kinds.Up[*networkingv1.Ingress]{
+		Name: "Gateway", Object: &networkingv1.Ingress{}, List: &networkingv1.IngressList{}, Offered: true,
+	})
+}
+
 // TestRivals: an object with the same claim is a rival if it is in a namespace
-// that is not the tenant's.
+// that is not the tenant's, whatever its kind is.
 func TestRivals(t *testing.T) {
-	_, view := viewOf(t,
+	viewer, view := viewOf(t,
 		superPod(superDefault, "own", "example.com", "", blue()),
 		superPod("another-tenants", "rival", "example.com", "", translate.Tenant{Key: "another"}),
 		superPod("another-tenants", "other-claim", "example.org", "", translate.Tenant{Key: "another"}))
-	var got []string
-	for _, rival := range view.Rivals("Pod", "example.com") {
-		got = append(got, rival.GetName())
+	if got, err := view.Rivals("example.com"); err == nil {
+		t.Errorf("rivals are %v, although it is not known which kinds have claims", got)
 	}
-	if diff := cmp.Diff([]string{"rival"}, got); diff != "" {
+	viewer.Standing.Complete()
+	rivals := func() []string {
+		t.Helper()
+		found, err := view.Rivals("example.com")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, rival := range found {
+			got = append(got, rival.GetName())
+		}
+		return got
+	}
+	if diff := cmp.Diff([]string{"rival"}, rivals()); diff != "" {
 		t.Errorf("rivals (-want +got):\n%s", diff)
 	}
-	if got := view.Rivals("Secret", "example.com"); got != nil {
-		t.Errorf("the rivals of a kind that is not synced are %v", got)
+
+	routes := kindstest.Typed(kinds.Down[*networkingv1.Ingress]{
+		Name: "Route", Object: &networkingv1.Ingress{}, List: &networkingv1.IngressList{},
+		Claims: func(super *networkingv1.Ingress) []string { return []string{super.Spec.Rules[0].Host} },
+	})
+	viewer.Standing.AddKind(routes)
+	if got, err := view.Rivals("example.com"); err == nil {
+		t.Errorf("rivals are %v, although the objects of a kind are not known", got)
+	}
+	route := &networkingv1.Ingress{Spec: networkingv1.IngressSpec{Rules: []networkingv1.IngressRule{{Host: "example.com"}}}}
+	route.Namespace, route.Name = "platform", "route"
+	cachestest.Hold(viewer.Caches[kinds.Copies], routes, route)
+	if diff := cmp.Diff([]string{"rival", "route"}, rivals()); diff != "" {
+		t.Errorf("rivals of two kinds (-want +got):\n%s", diff)
+	}
+}
+
+// TestOffered: published objects are offered, once all are known.
+func TestOffered(t *testing.T) {
+	viewer, view := viewOf(t)
+	if got := view.Offered("Gateway"); got != nil {
+		t.Errorf("%v are offered of a kind that is not watched", got)
+	}
+	viewer.Standing.AddKind(gateways())
+	if got := view.Offered("Gateway"); got != nil {
+		t.Errorf("%v are offered before any is known", got)
+	}
+	gateway := func(name string, labels map[string]string) *networkingv1.Ingress {
+		g := &networkingv1.Ingress{}
+		g.Namespace, g.Name, g.Labels = "platform", name, labels
+		return g
+	}
+	public := map[string]string{names.Public: "true"}
+	cachestest.Hold(viewer.Caches[kinds.Copies], gateways(), gateway("b", public), gateway("a", public), gateway("hidden", nil))
+	want := []client.ObjectKey{{Namespace: "platform", Name: "a"}, {Namespace: "platform", Name: "b"}}
+	if diff := cmp.Diff(want, view.Offered("Gateway")); diff != "" {
+		t.Errorf("offered (-want +got):\n%s", diff)
 	}
 }
 

@@ -32,16 +32,20 @@ func scenarios() []scenario {
 	return []scenario{
 		{"idle", (*world).idle, func(*Sizes) demand { return demand{1, 0} }},
 		{"churn", (*world).churn, func(s *Sizes) demand { return demand{s.ChurnTenants + 1, s.ChurnTenants} }},
+		{"networks", (*world).networks, func(s *Sizes) demand {
+			return demand{s.NetworkTenants + 1, s.Networks + networksEach*s.NetworkTenants}
+		}},
 		{"requests", (*world).requests, func(*Sizes) demand { return demand{1, 1} }},
 		{"throughput", (*world).throughput, (*Sizes).mostThroughput},
 		{"light", (*world).light, func(s *Sizes) demand { return demand{s.Tenants, s.LightPods} }},
 		{"greedy", (*world).greedy, (*Sizes).mostGreedy},
 		{"hung", (*world).hung, func(s *Sizes) demand { return demand{s.Tenants + 1, s.LightPods + s.HungPods} }},
 		{"sleepy", (*world).sleepy, func(s *Sizes) demand { return demand{s.Tenants + 1, s.LightPods} }},
-		{"hostile", (*world).hostile, func(s *Sizes) demand { return demand{s.Tenants + 1, s.LightPods + attackPods} }},
+		{"hostile", (*world).hostile, func(s *Sizes) demand { return demand{s.Tenants + 1, s.LightPods + s.AttackPods} }},
 		{"restart", (*world).restart, func(s *Sizes) demand { return demand{s.Tenants, s.RestartPods} }},
 		{"validation", (*world).validation, func(s *Sizes) demand { return demand{s.Tenants, s.Tenants * s.ValidationPods} }},
 		{"projects", (*world).projects, func(*Sizes) demand { return demand{} }},
+		{"converted", (*world).converted, func(s *Sizes) demand { return demand{1, s.ConvertedPods} }},
 		{"gateway", (*world).gateway, func(*Sizes) demand { return demand{1, 0} }}, // last: its VirtualClusters stay
 	}
 }

@@ -17,7 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/config/rbac"
+	"github.com/virtualcluster/virtualcluster/internal/servingcert"
 	"github.com/virtualcluster/virtualcluster/test/bench/measure"
+	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
 // gatewaySecret is where the measured gateway keeps its certificate.
@@ -25,7 +27,7 @@ const gatewaySecret = "vc-gateway-tls"
 
 // gateway is the measured vc-gateway, a process of its own.
 type gateway struct {
-	process *exec.Cmd
+	process *child
 	log     *os.File
 	address string
 	roots   *x509.CertPool
@@ -34,6 +36,7 @@ type gateway struct {
 // startGateway starts a gateway with the shipped roles, and waits for its
 // certificate.
 func (w *world) startGateway(ctx context.Context) (_ *gateway, err error) {
+	w.progress.sayf("starting vc-gateway")
 	config, err := w.super.GatewayAccount(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("grant the gateway its permissions: %w", err)
@@ -42,45 +45,49 @@ func (w *world) startGateway(ctx context.Context) (_ *gateway, err error) {
 	if err := writeKubeconfig(kubeconfig, config); err != nil {
 		return nil, fmt.Errorf("write the gateway's kubeconfig: %w", err)
 	}
-	g := &gateway{roots: x509.NewCertPool()}
-	if g.address, err = freeAddress(ctx); err != nil {
+	g := &gateway{}
+	if g.address, err = local.FreeAddress(ctx); err != nil {
 		return nil, err
 	}
 	if g.log, err = os.Create(filepath.Join(w.results, "vc-gateway.log")); err != nil {
 		return nil, fmt.Errorf("create the gateway's log: %w", err)
 	}
-	g.process = exec.Command(filepath.Join(w.opts.Binaries, "vc-gateway"),
+	command := exec.Command(filepath.Join(w.opts.Binaries, "vc-gateway"),
 		"--kubeconfig", kubeconfig, "--bind-address", g.address, "--tls-secret", rbac.Namespace+"/"+gatewaySecret, "--tls-hosts", "127.0.0.1",
 		"--metrics-bind-address", "0", "--health-probe-bind-address", "0")
-	g.process.Stdout, g.process.Stderr = g.log, g.log
-	if err := g.process.Start(); err != nil {
-		return nil, errors.Join(fmt.Errorf("start vc-gateway: %w", err), g.log.Close())
+	command.Stdout, command.Stderr = g.log, g.log
+	if g.process, err = startChild(command); err != nil {
+		return nil, errors.Join(err, g.log.Close())
 	}
-	secret := &corev1.Secret{}
-	if err := awaitObject(ctx, w.super.Client, client.ObjectKey{Namespace: rbac.Namespace, Name: gatewaySecret}, secret); err != nil {
-		return nil, errors.Join(err, g.stop())
-	}
-	g.roots.AppendCertsFromPEM(secret.Data["ca.crt"])
-	if err := g.awaitTLS(ctx); err != nil {
+	if err := g.await(ctx, w.super.Client); err != nil {
 		return nil, errors.Join(err, g.stop())
 	}
 	return g, nil
 }
 
-// awaitTLS waits until the gateway has read its certificate.
-func (g *gateway) awaitTLS(ctx context.Context) error {
+// await waits until the gateway serves with the certificate of its Secret, which is
+// empty for a moment after it was created.
+func (g *gateway) await(ctx context.Context, super client.Client) error {
+	ctx, cancel := g.process.while(ctx)
+	defer cancel()
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
-		last = g.connect(ctx)
+		last = g.connect(ctx, super)
 		return last == nil, nil
 	})
 	if err != nil {
-		return fmt.Errorf("wait for the gateway: %w", errors.Join(err, last))
+		return fmt.Errorf("wait for the gateway: %w", errors.Join(err, last, context.Cause(ctx)))
 	}
 	return nil
 }
 
-func (g *gateway) connect(ctx context.Context) error {
+func (g *gateway) connect(ctx context.Context, super client.Client) error {
+	secret := &corev1.Secret{}
+	if err := super.Get(ctx, client.ObjectKey{Namespace: rbac.Namespace, Name: gatewaySecret}, secret); err != nil {
+		return err
+	}
+	g.roots = x509.NewCertPool()
+	g.roots.AppendCertsFromPEM(secret.Data[servingcert.AuthoritiesKey])
 	conn, err := (&tls.Dialer{Config: &tls.Config{RootCAs: g.roots}}).DialContext(ctx, "tcp", g.address)
 	if err != nil {
 		return err
@@ -96,5 +103,6 @@ func (g *gateway) stop() error {
 	err := g.process.Process.Signal(syscall.SIGTERM)
 	late := time.AfterFunc(patience, func() { _ = g.process.Process.Kill() })
 	defer late.Stop()
-	return errors.Join(err, g.process.Wait(), g.log.Close())
+	<-g.process.ended
+	return errors.Join(err, g.log.Close())
 }

@@ -25,10 +25,9 @@ const (
 	// endless exceeds the size limit of any response, in bytes.
 	endless = 1 << 30
 	// attackPolicies and attackValues are the number of policies in an attack
-	// by selectors and the number of values in each, attackPods the number of
-	// gated pods during it. The numbers of policies and values are just below
-	// the limits of a namespace.
-	attackPolicies, attackValues, attackPods = 190, 950, 500
+	// by selectors and the number of values in each, just below the limits of a
+	// namespace.
+	attackPolicies, attackValues = 190, 950
 )
 
 // hostile measures how attempts to exhaust shared resources affect other
@@ -156,7 +155,7 @@ func storing(ctx context.Context, s *siege) error {
 // selecting creates gated pods and policies with large selectors, and keeps
 // updating the policies. It retries what is rejected.
 func selecting(ctx context.Context, s *siege) error {
-	for i := range attackPods {
+	for i := range s.world.opts.AttackPods {
 		_ = s.base.Client.Create(ctx, gatedPod(i))
 	}
 	for n := 0; ctx.Err() == nil; n++ {

@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/test/bench/measure"
 	"github.com/virtualcluster/virtualcluster/test/bench/report"
 	"github.com/virtualcluster/virtualcluster/test/local"
@@ -20,15 +22,11 @@ func (w *world) idle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	kubeconfig, err := w.kubeconfigOf(ctx, tenants[0])
-	if err != nil {
-		return err
-	}
 	s := &report.Scenario{Name: "idle", Size: strings.Trim(strings.ReplaceAll(fmt.Sprint(w.opts.Idle), " ", ", "), "[]") + " tenants"}
 	s.Notef("the tenants have no pods; all share one control plane, to which each has connections, watches and caches of its own; the window is %s", w.opts.IdleWindow)
 	resident := make([][]float64, w.opts.Runs)
 	for _, n := range w.opts.Idle {
-		more, err := w.sharing(ctx, kubeconfig, len(tenants), n)
+		more, err := w.sharing(ctx, tenants[0], len(tenants), n)
 		if err != nil {
 			return err
 		}
@@ -49,9 +47,24 @@ func (w *world) idle(ctx context.Context) error {
 	return w.publish(s)
 }
 
-// sharing creates the tenants with numbers from first to last, which share a
-// control plane.
-func (w *world) sharing(ctx context.Context, kubeconfig []byte, first, last int) ([]*local.Tenant, error) {
+// mostWatches is the largest limit of a control plane for watches.
+const mostWatches = 100_000
+
+// sharing creates the tenants with numbers from first to last, which share the
+// control plane of another one. For that control plane they are one user, with
+// the watches of all.
+func (w *world) sharing(ctx context.Context, of *local.Tenant, first, last int) ([]*local.Tenant, error) {
+	kubeconfig, err := w.kubeconfigOf(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	was := of.VC.DeepCopy()
+	of.VC.Spec.ControlPlane = &tenancyv1alpha1.ControlPlaneSpec{
+		Limits: &tenancyv1alpha1.ControlPlaneLimits{ConcurrentWatches: new(int32(mostWatches))},
+	}
+	if err := w.super.Client.Patch(ctx, of.VC, client.MergeFrom(was)); err != nil {
+		return nil, fmt.Errorf("raise the limits of tenant %s: %w", of.VC.Name, err)
+	}
 	made := make([]*local.Tenant, last-first)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(starting)

@@ -18,10 +18,8 @@ const (
 	madeBy, ofLoad = "vc-bench/made-by", "vc-bench/load"
 	// tellEvery is the interval at which progress is printed.
 	tellEvery = 5 * time.Second
-	// leading is the group of the first pods of their namespaces. led is long
-	// enough for them to run and for the garbage before the measurement to be
-	// collected.
-	leading, led = "leading", 5 * time.Second
+	// leading is the group of the first pods of their namespaces.
+	leading = "leading"
 )
 
 // load is a set of pods that are created in a place and watched throughout
@@ -102,7 +100,7 @@ func (l *load) burst(ctx context.Context, targets []int, group string, pods, str
 // apiservers have cached their lookups and the control planes have collected
 // their garbage for as long as the measurement lasts.
 func (l *load) lead(ctx context.Context, lasts time.Duration) error {
-	if err := pause(ctx, l.world.lookups.ready(l.targets, time.Now(), led+lasts)); err != nil {
+	if err := pause(ctx, l.world.lookups.ready(l.targets, time.Now(), l.world.opts.Lead+lasts)); err != nil {
 		return err
 	}
 	if err := l.burst(ctx, all(l.targets), leading, len(l.targets), len(l.targets)); err != nil {

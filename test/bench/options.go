@@ -22,7 +22,7 @@ type Options struct {
 	Out string
 	// Scenarios are the names of the scenarios to run; empty for all.
 	Scenarios []string
-	// Smoke makes every size tiny that is not set.
+	// Smoke makes every size tiny, and every wait short, that is not set.
 	Smoke bool
 	// Runs is the number of times that each figure is measured.
 	Runs int
@@ -31,7 +31,20 @@ type Options struct {
 	// Tokens mounts the token of a service account in pods, which takes two
 	// more requests to create a pod and one to delete it.
 	Tokens bool
+	Waits
 	Sizes
+}
+
+// Waits are the times that separate a measurement from what came before it.
+type Waits struct {
+	// Quiet is the time without requests after which a syncer counts as settled.
+	Quiet time.Duration
+	// Lead is the time in which the first pods of a load run and the garbage before
+	// the measurement is collected.
+	Lead time.Duration
+	// Settle is the time for which a process has nothing to do before its memory
+	// is read.
+	Settle time.Duration
 }
 
 // Sizes are the sizes of the scenarios.
@@ -55,6 +68,8 @@ type Sizes struct {
 	HungPods int
 	// SleepyTenants is the highest number of tenants whose webhooks sleep.
 	SleepyTenants int
+	// AttackPods is the number of gated pods during an attack by selectors.
+	AttackPods int
 	// RestartPods is the number of running pods, in all tenants together, when
 	// the syncer is restarted.
 	RestartPods int
@@ -70,8 +85,16 @@ type Sizes struct {
 	ChurnTenants, ChurnRounds int
 	// RequestPods is the number of pods that are measured one by one.
 	RequestPods int
+	// Networks is the number of networks of one tenant, NetworkTenants the number
+	// of tenants with a few of them.
+	Networks, NetworkTenants int
+	// WaitingPods is the number of pods on a network that never gets ready.
+	WaitingPods int
 	// ProjectObjects is the number of objects of all projects together.
 	ProjectObjects int
+	// ConvertedTenants is the number of converted tenants that are created at once,
+	// ConvertedPods that of the pods of two of them together.
+	ConvertedTenants, ConvertedPods int
 	// GatewayRequests is the number of requests through the gateway that are
 	// measured one by one, GatewayWindow the time for which as many as possible are
 	// sent, GatewayTenants the number of tenants that it has.
@@ -86,30 +109,34 @@ func DefaultOptions() Options {
 		Out:   "test/bench/results",
 		Runs:  2,
 		Nodes: 12,
+		Waits: Waits{Quiet: 3 * time.Second, Lead: 5 * time.Second, Settle: 10 * time.Second},
 		Sizes: Sizes{
 			Throughput: []string{"1250/20"},
 			Tenants:    20,
 			Rate:       15,
 			LightPods:  150,
 			GreedyPods: 200, RegularPods: 5, WeightedPods: 100,
-			HungPods: 100, SleepyTenants: 100,
+			HungPods: 100, SleepyTenants: 100, AttackPods: 500,
 			RestartPods: 600, ValidationPods: 20,
 			Idle: []int{1, 20, 50}, IdleWindow: 5 * time.Second,
 			ChurnTenants: 5, ChurnRounds: 2,
-			RequestPods:     20,
-			ProjectObjects:  10000,
+			RequestPods: 20,
+			Networks:    100, NetworkTenants: 25, WaitingPods: 2000,
+			ProjectObjects:   10000,
+			ConvertedTenants: 300, ConvertedPods: 10000,
 			GatewayRequests: 2000, GatewayTenants: 1000, GatewayWindow: 5 * time.Second,
 		},
 	}
 }
 
-// smoke returns the sizes of a smoke test, by flag.
+// smoke returns the waits and sizes of a smoke test, by flag.
 func smoke() map[string]string {
 	return map[string]string{
-		"runs": "1", "nodes": "2", "throughput": "8/2", "tenants": "4", "light-pods": "8", "greedy-pods": "10", "regular-pods": "2",
-		"weighted-pods": "8", "hung-pods": "4", "sleepy-tenants": "5", "restart-pods": "8", "validation-pods": "2", "idle": "1,2",
+		"runs": "1", "nodes": "2", "quiet": "1s", "lead": "0s", "settle": "0s",
+		"throughput": "8/2", "tenants": "4", "light-pods": "8", "greedy-pods": "10", "regular-pods": "2",
+		"weighted-pods": "8", "hung-pods": "4", "sleepy-tenants": "5", "attack-pods": "5", "restart-pods": "8", "validation-pods": "2", "idle": "1,2",
 		"idle-window": "1s", "churn-tenants": "1", "churn-rounds": "1", "request-pods": "1",
-		"project-objects":  "200",
+		"networks": "3", "network-tenants": "2", "waiting-pods": "20", "project-objects": "200", "converted-tenants": "3", "converted-pods": "120",
 		"gateway-requests": "20", "gateway-tenants": "5", "gateway-window": "1s",
 	}
 }
@@ -121,11 +148,18 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Binaries, "binaries", o.Binaries, "directory of vc-standalone and vc-syncer (default: that of this program)")
 	flags.StringVar(&o.Out, "out", o.Out, "parent of the directory with the results")
 	flags.StringSliceVar(&o.Scenarios, "scenarios", o.Scenarios, "scenarios to run: "+strings.Join(scenarioNames(), ", ")+" (default all)")
-	flags.BoolVar(&o.Smoke, "smoke", o.Smoke, "smoke test: tiny sizes, except those that are set")
+	flags.BoolVar(&o.Smoke, "smoke", o.Smoke, "smoke test: tiny sizes and short waits, except those that are set")
 	flags.IntVar(&o.Runs, "runs", o.Runs, "number of times that each figure is measured; the median and the spread are reported")
 	flags.IntVar(&o.Nodes, "nodes", o.Nodes, "number of nodes, if a super cluster is started")
 	flags.BoolVar(&o.Tokens, "tokens", o.Tokens, "mount the token of a service account in each pod")
+	o.addWaitFlags(flags)
 	o.addSizeFlags(flags)
+}
+
+func (w *Waits) addWaitFlags(flags *pflag.FlagSet) {
+	flags.DurationVar(&w.Quiet, "quiet", w.Quiet, "time without requests after which a syncer counts as settled")
+	flags.DurationVar(&w.Lead, "lead", w.Lead, "time in which the first pods of a load run and garbage is collected, before pods are measured")
+	flags.DurationVar(&w.Settle, "settle", w.Settle, "converted: time for which a process has nothing to do before its memory is read")
 }
 
 func (s *Sizes) addSizeFlags(flags *pflag.FlagSet) {
@@ -138,20 +172,26 @@ func (s *Sizes) addSizeFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&s.WeightedPods, "weighted-pods", s.WeightedPods, "greedy: number of pods that each tenant has waiting when weights are measured")
 	flags.IntVar(&s.HungPods, "hung-pods", s.HungPods, "hung: number of pods to sync up when their tenant's apiserver stops")
 	flags.IntVar(&s.SleepyTenants, "sleepy-tenants", s.SleepyTenants, "sleepy: highest number of tenants whose webhooks sleep")
+	flags.IntVar(&s.AttackPods, "attack-pods", s.AttackPods, "hostile: number of gated pods during an attack by selectors")
 	flags.IntVar(&s.ValidationPods, "validation-pods", s.ValidationPods, "validation: number of pods that each tenant creates")
 	flags.IntVar(&s.RestartPods, "restart-pods", s.RestartPods, "restart: number of running pods, in all tenants together")
 	flags.IntSliceVar(&s.Idle, "idle", s.Idle, "idle: numbers of tenants")
-	flags.DurationVar(&s.IdleWindow, "idle-window", s.IdleWindow, "idle: time for which each number of tenants is observed")
+	flags.DurationVar(&s.IdleWindow, "idle-window", s.IdleWindow, "idle and converted: time for which idle tenants are observed")
 	flags.IntVar(&s.ChurnTenants, "churn-tenants", s.ChurnTenants, "churn: number of tenants that are created and deleted together")
 	flags.IntVar(&s.ChurnRounds, "churn-rounds", s.ChurnRounds, "churn: number of rounds")
 	flags.IntVar(&s.RequestPods, "request-pods", s.RequestPods, "requests: number of pods that are measured one by one")
+	flags.IntVar(&s.Networks, "networks", s.Networks, "networks: number of networks in one tenant")
+	flags.IntVar(&s.NetworkTenants, "network-tenants", s.NetworkTenants, "networks: number of tenants with three networks each")
+	flags.IntVar(&s.WaitingPods, "waiting-pods", s.WaitingPods, "networks: number of pods on a network that never gets ready")
 	flags.IntVar(&s.ProjectObjects, "project-objects", s.ProjectObjects, "projects: number of objects of all projects together")
-	flags.IntVar(&s.GatewayRequests, "gateway-requests", s.GatewayRequests, "gateway: number of requests that are measured one by one")
+	flags.IntVar(&s.ConvertedTenants, "converted-tenants", s.ConvertedTenants, "converted: number of tenants that are created at once")
+	flags.IntVar(&s.ConvertedPods, "converted-pods", s.ConvertedPods, "converted: number of pods among which a tenant has 100")
+	flags.IntVar(&s.GatewayRequests, "gateway-requests", s.GatewayRequests, "gateway and converted: number of requests that are measured one by one")
 	flags.IntVar(&s.GatewayTenants, "gateway-tenants", s.GatewayTenants, "gateway: number of tenants that it has")
 	flags.DurationVar(&s.GatewayWindow, "gateway-window", s.GatewayWindow, "gateway: time for which as many requests as possible are sent")
 }
 
-// shrink sets every flag that was not set to its tiny size.
+// shrink sets every flag that was not set to its tiny size or short time.
 func (o *Options) shrink(flags *pflag.FlagSet) error {
 	for name, value := range smoke() {
 		if flags.Changed(name) {
@@ -177,9 +217,12 @@ func (o *Options) Validate() error {
 		n    int
 	}{
 		{"runs", o.Runs}, {"nodes", o.Nodes}, {"light-pods", o.LightPods}, {"greedy-pods", o.GreedyPods}, {"regular-pods", o.RegularPods},
-		{"weighted-pods", o.WeightedPods}, {"hung-pods", o.HungPods}, {"sleepy-tenants", o.SleepyTenants}, {"restart-pods", o.RestartPods}, {"churn-tenants", o.ChurnTenants},
+		{"weighted-pods", o.WeightedPods}, {"hung-pods", o.HungPods}, {"sleepy-tenants", o.SleepyTenants}, {"attack-pods", o.AttackPods}, {"restart-pods", o.RestartPods}, {"churn-tenants", o.ChurnTenants},
 		{"validation-pods", o.ValidationPods},
-		{"churn-rounds", o.ChurnRounds}, {"request-pods", o.RequestPods}, {"project-objects", o.ProjectObjects}, {"gateway-requests", o.GatewayRequests}, {"gateway-tenants", o.GatewayTenants},
+		{"churn-rounds", o.ChurnRounds}, {"request-pods", o.RequestPods}, {"networks", o.Networks}, {"network-tenants", o.NetworkTenants},
+		{"waiting-pods", o.WaitingPods},
+		{"project-objects", o.ProjectObjects}, {"converted-tenants", o.ConvertedTenants},
+		{"gateway-requests", o.GatewayRequests}, {"gateway-tenants", o.GatewayTenants},
 	} {
 		if number.n < 1 {
 			errs = append(errs, fmt.Errorf("--%s is %d: it must be at least 1", number.flag, number.n))
@@ -188,8 +231,14 @@ func (o *Options) Validate() error {
 	if o.Tenants < 4 {
 		errs = append(errs, fmt.Errorf("--tenants is %d: it must be at least 4, two of which are greedy", o.Tenants))
 	}
+	if o.ConvertedPods <= listedPods {
+		errs = append(errs, fmt.Errorf("--converted-pods is %d: it must be more than %d, which one tenant has", o.ConvertedPods, listedPods))
+	}
 	if o.Rate <= 0 || o.IdleWindow <= 0 || o.GatewayWindow <= 0 {
 		errs = append(errs, errors.New("--rate, --idle-window and --gateway-window must be above 0"))
+	}
+	if o.Quiet <= 0 || o.Lead < 0 || o.Settle < 0 {
+		errs = append(errs, errors.New("--quiet must be above 0, --lead and --settle must not be below 0"))
 	}
 	if len(o.Idle) < 2 || !slices.IsSorted(o.Idle) || o.Idle[0] < 1 {
 		errs = append(errs, fmt.Errorf("--idle is %v: it must be at least two numbers, the smallest first", o.Idle))

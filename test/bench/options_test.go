@@ -23,6 +23,8 @@ func TestValidate(t *testing.T) {
 		"no rate":                    {[]string{"--rate=0"}, "--rate"},
 		"one number of idle tenants": {[]string{"--idle=20"}, "--idle"},
 		"fewer idle tenants":         {[]string{"--idle=20,1"}, "--idle"},
+		"no quiet":                   {[]string{"--quiet=0s"}, "--quiet"},
+		"a negative wait":            {[]string{"--settle=-1s"}, "--settle"},
 		"a size without tenants":     {[]string{"--throughput=1250"}, `"1250"`},
 		"fewer pods than tenants":    {[]string{"--throughput=5/20"}, `"5/20"`},
 	} {
@@ -43,7 +45,7 @@ func TestValidate(t *testing.T) {
 }
 
 // TestSmokeLeavesWhatIsChosen tests that --smoke keeps a size that is set and
-// shrinks all others.
+// shrinks all others, and the waits.
 func TestSmokeLeavesWhatIsChosen(t *testing.T) {
 	o, full := parsed(t, []string{"--smoke", "--light-pods=77"}), DefaultOptions()
 	if o.LightPods != 77 {
@@ -51,7 +53,8 @@ func TestSmokeLeavesWhatIsChosen(t *testing.T) {
 	}
 	for name, pair := range map[string][2]int{
 		"runs": {o.Runs, full.Runs}, "greedy pods": {o.GreedyPods, full.GreedyPods}, "restart pods": {o.RestartPods, full.RestartPods},
-		"churn rounds": {o.ChurnRounds, full.ChurnRounds}, "idle tenants": {slices.Max(o.Idle), slices.Max(full.Idle)},
+		"attack pods": {o.AttackPods, full.AttackPods}, "churn rounds": {o.ChurnRounds, full.ChurnRounds}, "idle tenants": {slices.Max(o.Idle), slices.Max(full.Idle)},
+		"quiet": {int(o.Quiet), int(full.Quiet)}, "lead": {int(o.Lead), int(full.Lead)}, "settle": {int(o.Settle), int(full.Settle)},
 	} {
 		if pair[0] >= pair[1] {
 			t.Errorf("%s: %d with --smoke, %d without", name, pair[0], pair[1])

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -25,11 +24,8 @@ const (
 	// poll is the interval at which the metrics of a syncer are scraped while
 	// waiting.
 	poll = 200 * time.Millisecond
-	// quiet is the time without requests after which a syncer counts as
-	// settled.
-	quiet = 3 * time.Second
 	// patience is the time that an operation may take without progress.
-	patience = 2 * time.Minute
+	patience = 5 * time.Minute
 )
 
 // syncer is the measured syncer.
@@ -64,7 +60,7 @@ func (w *world) startOtherSyncer(ctx context.Context, program string, args ...st
 }
 
 func (w *world) launch(ctx context.Context, program string, args ...string) error {
-	address, err := freeAddress(ctx)
+	address, err := local.FreeAddress(ctx)
 	if err != nil {
 		return err
 	}
@@ -93,15 +89,6 @@ func (w *world) stopSyncer() error {
 // restartSyncer replaces the running syncer with a new one.
 func (w *world) restartSyncer(ctx context.Context, args ...string) error {
 	return errors.Join(w.stopSyncer(), w.startSyncer(ctx, args...))
-}
-
-// freeAddress returns an address of this machine with a free port.
-func freeAddress(ctx context.Context) (string, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
-	}
-	return listener.Addr().String(), listener.Close()
 }
 
 // sample is the state of a syncer, from its metrics and the operating system.
@@ -225,7 +212,7 @@ func (w *world) settle(ctx context.Context) (sample, error) {
 			since = time.Now()
 		}
 		last = now
-		return time.Since(since) >= quiet
+		return time.Since(since) >= w.opts.Quiet
 	})
 	return last, err
 }

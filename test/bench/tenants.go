@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -21,6 +22,8 @@ import (
 const (
 	// starting is the number of control planes that start at a time.
 	starting = 4
+	// removing is the number of tenants that are deleted at a time.
+	removing = 20
 	// kubeconfigKey is the key in the Secret of a VirtualCluster with the
 	// provisioner External.
 	kubeconfigKey = "kubeconfig"
@@ -126,14 +129,16 @@ func (w *world) populate(ctx context.Context, tenants []*local.Tenant) error {
 // removeTenants deletes tenants and waits until they are gone.
 func (w *world) removeTenants(ctx context.Context, tenants []*local.Tenant) error {
 	w.progress.sayf("removing tenants, %d of them", len(tenants))
-	for _, t := range tenants {
-		if err := w.super.Client.Delete(ctx, t.VC); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("delete tenant %s: %w", t.VC.Name, err)
+	for some := range slices.Chunk(tenants, removing) {
+		for _, t := range some {
+			if err := w.super.Client.Delete(ctx, t.VC); client.IgnoreNotFound(err) != nil {
+				return fmt.Errorf("delete tenant %s: %w", t.VC.Name, err)
+			}
 		}
-	}
-	for _, t := range tenants {
-		if err := w.awaitGone(ctx, t.VC); err != nil {
-			return err
+		for _, t := range some {
+			if err := w.awaitGone(ctx, t.VC); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -37,7 +37,8 @@ metrics: {serviceMonitors: {enabled: true, labels: {release: prometheus}}}
 networkPolicies: {apiServerPorts: [443, 6443], apiServerCIDRs: [192.0.2.0/24]}
 vcManager: {extraArgs: [--vmodule=a=1], logLevel: 2, priorityClassName: high, nodeSelector: {a: b}, tolerations: [{operator: Exists}],
   podLabels: {c: d}, podAnnotations: {e: f}, affinity: {nodeAffinity: {}}, image: {digest: "sha256:` + digest + `"}}
-vcSyncer: {image: {repository: mirror.example/syncer}, podCIDRs: [10.244.0.0/16, "fd00::/56"], extraArgs: [--workers=32]}
+vcSyncer: {image: {repository: mirror.example/syncer}, podCIDRs: [10.244.0.0/16, "fd00::/56"], extraArgs: [--workers=32],
+  networks: {enabled: true, internalCIDRs: [192.168.0.0/16], defaultTemplate: '{"metadata": {"name": "default"}, "spec": {"type": "flat"}}'}}
 vnAgent: {enabled: true, tlsSecretName: agent, caSecretName: agent-ca, extraArgs: [--streams-per-tenant=9], service: {type: NodePort, annotations: {a: b}}}
 vcHost: {advertiseAddress: "tenants.example:443", sleepAfterIdle: 1h,
   endpointDomain: tenants.example.com, endpointPort: 8443, podPorts: 10000-10999, clientsFrom: [{ipBlock: {cidr: 192.0.2.0/24}}],
@@ -46,7 +47,8 @@ vcHost: {advertiseAddress: "tenants.example:443", sleepAfterIdle: 1h,
   gateway: {enabled: true, parentRefs: [{name: tenants, namespace: gateways, sectionName: tls}], hostnames: [shop.example.org]}}
 vcStore: {replicas: 3, storage: {className: fast}, extraArgs: [--log-level=warn]}
 vcDNS: {enabled: true}
-vcGateway: {enabled: true, url: "https://gw.example.com:8443", domain: gw.example.com, defaultTenant: team/common, logLevel: 1,
+convertedTenants: {enabled: true}
+vcGateway: {enabled: true, url: "https://gw.example.com:8443", podURL: "https://192.0.2.7", domain: gw.example.com, defaultTenant: team/common, logLevel: 1,
   superCluster: Impersonation, impersonate: {users: [jane], groups: [developers]}, projects: true,
   service: {type: LoadBalancer, port: 8443, annotations: {a: b}}}
 `
@@ -220,7 +222,7 @@ func kept(obj *unstructured.Unstructured) bool {
 func TestObjectsAreThoseOfConfig(t *testing.T) {
 	objects := mustRender(t, everything)
 	found := 0
-	for _, pattern := range []string{"crd/*.yaml", "rbac/*/*.yaml", "webhook/*.yaml", "servicecidr/*.yaml", "dns/config.yaml"} {
+	for _, pattern := range []string{"crd/*.yaml", "rbac/*/*.yaml", "webhook/*.yaml", "servicecidr/*.yaml", "dns/config.yaml", "converted/*.yaml", "converted/webhook/*.yaml"} {
 		files, err := filepath.Glob(filepath.Join(root, "config", pattern))
 		if err != nil {
 			t.Fatal(err)

@@ -25,6 +25,10 @@ func TestGateway(t *testing.T) {
 				"--domain=gw.example.com", "--default-tenant=team/common",
 			},
 		},
+		`vcGateway: {enabled: true, podURL: "https://192.0.2.7:8443"}`: {
+			[]string{"--gateway-url=https://vc-gateway.vc-system.svc:443", "--gateway-pod-url=https://192.0.2.7:8443", ca},
+			[]string{"--tls-hosts=vc-gateway.vc-system.svc,192.0.2.7"},
+		},
 		`vcGateway: {enabled: true, url: "https://gw.example.com", tlsSecretName: gw, privateCA: false}`: {
 			[]string{"--gateway-url=https://gw.example.com"},
 			[]string{"--tls-cert-file=/etc/vc-gateway/tls/tls.crt", "--tls-private-key-file=/etc/vc-gateway/tls/tls.key"},

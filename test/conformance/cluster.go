@@ -10,8 +10,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -38,11 +40,14 @@ func startClusters(ctx context.Context, opts *options) (*clusters, error) {
 		return nil, err
 	}
 	super, err := local.StartBinary(ctx, filepath.Join(opts.binaries, "vc-standalone"), dir,
-		"--nodes", "real", "--node-images", opts.file("images"))
+		"--nodes", "real", "--node-images", opts.file("images"), "--converted-tenants", "--unsafe-no-fsync")
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	c := &clusters{opts: opts, dir: dir, super: super}
+	if err := c.offerRange(ctx); err != nil {
+		return nil, errors.Join(err, super.Stop(), os.RemoveAll(dir))
+	}
 	for _, side := range opts.sides {
 		if side == direct {
 			continue
@@ -54,13 +59,35 @@ func startClusters(ctx context.Context, opts *options) (*clusters, error) {
 	return c, nil
 }
 
+// offerRange offers the range of Service addresses to converted tenants, which the
+// suite reads.
+func (c *clusters) offerRange(ctx context.Context) error {
+	own := &networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: "kubernetes"}}
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"`+names.Public+`":"true"}}}`))
+	if err := c.super.Client.Patch(ctx, own, patch); err != nil {
+		return fmt.Errorf("offer the range of Service addresses: %w", err)
+	}
+	return nil
+}
+
 // tenants returns the specs of the tenants by their sides.
 func tenants() map[string]tenancyv1alpha1.VirtualClusterSpec {
 	return map[string]tenancyv1alpha1.VirtualClusterSpec{
 		shared:        open(tenancyv1alpha1.IsolationShared),
 		dedicated:     open(tenancyv1alpha1.IsolationDedicated),
 		defaultPolicy: {},
+		converted:     openConverted(),
 	}
+}
+
+// openConverted returns the same for a tenant without a control plane, whose hosts
+// of ingresses nothing limits yet.
+func openConverted() tenancyv1alpha1.VirtualClusterSpec {
+	spec := tenancyv1alpha1.VirtualClusterSpec{
+		Provisioner: tenancyv1alpha1.ProvisionerConverted, Policy: openPolicy(), Sync: &tenancyv1alpha1.SyncSpec{Nodes: tenancyv1alpha1.SyncAll},
+	}
+	spec.Policy.IngressHosts = nil
+	return spec
 }
 
 // open returns the spec of a tenant that is allowed everything that the suite
@@ -78,9 +105,11 @@ func openPolicy() *tenancyv1alpha1.TenantPolicy {
 	return &tenancyv1alpha1.TenantPolicy{
 		PodSecurity: tenancyv1alpha1.PodSecurityPrivileged, AllowHostNamespaces: true, AllowHostPath: true, AllowNodeName: true,
 		AllowSystemPriority: true, AllowSystemTolerations: true, AllowProbeHosts: true, AllowExternalNames: true,
-		IngressHosts: []string{"*"}, HostPorts: []tenancyv1alpha1.PortRange{{Min: 1, Max: 65535}},
+		AllowConversionWebhooks: true,
+		IngressHosts:            []string{"*"}, HostPorts: []tenancyv1alpha1.PortRange{{Min: 1, Max: 65535}},
 		AllowTolerations: []string{"*"}, AllowNodeProfiles: true, DaemonSets: tenancyv1alpha1.DaemonSetsRun,
-		EndpointCIDRs: []tenancyv1alpha1.CIDR{"0.0.0.0/0", "::/0"}, Limits: map[string]int64{"*": -1},
+		LoadBalancerClasses: []string{"example.com/internal-vip"},
+		EndpointCIDRs:       []tenancyv1alpha1.CIDR{"0.0.0.0/0", "::/0"}, Limits: map[string]int64{"*": -1},
 	}
 }
 

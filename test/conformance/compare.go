@@ -17,13 +17,11 @@ type reason struct {
 }
 
 // reasons are why specs fail: through a tenant and not directly; directly as
-// well; and through the other tenants and not through the shared one, which has
-// the open policy.
+// well; and through another tenant and not through the shared one, by its side.
 type reasons struct {
-	Tenant        []reason `json:"tenant"`
-	Both          []reason `json:"both"`
-	Dedicated     []reason `json:"dedicated"`
-	DefaultPolicy []reason `json:"defaultPolicy"`
+	Tenant []reason            `json:"tenant"`
+	Both   []reason            `json:"both"`
+	Others map[string][]reason `json:"others"`
 }
 
 //go:embed reasons.yaml
@@ -55,28 +53,26 @@ type tally struct{ Ran, Passed int }
 
 // comparison is the result of all sides. OnlyTenant are the specs that fail
 // through the shared tenant and not directly, OnlyDirect those that fail
-// directly and not through it. OnlyDedicated and OnlyDefaultPolicy fail through
-// that tenant and not through the shared one.
+// directly and not through it. OnlyOther fail through another tenant, by its
+// side, and not through the shared one.
 type comparison struct {
-	Specs                            int
-	Direct, Shared                   tally
-	Dedicated, DefaultPolicy         tally
-	OnlyTenant, OnlyDirect, Both     []failure
-	OnlyDedicated, OnlyDefaultPolicy []failure
+	Specs                        int
+	Tallies                      map[string]tally
+	OnlyTenant, OnlyDirect, Both []failure
+	OnlyOther                    map[string][]failure
 }
 
 // compare holds the results of the sides against each other. A side without
 // results has not run.
 func compare(specs []spec, sides map[string]*results, given reasons) comparison {
-	c := comparison{Specs: len(specs)}
+	c := comparison{Specs: len(specs), Tallies: map[string]tally{}, OnlyOther: map[string][]failure{}}
 	for _, s := range specs {
-		passedDirect, ranDirect := c.Direct.count(sides[direct], s.name)
-		passedTenant, ranTenant := c.Shared.count(sides[shared], s.name)
-		if passed, ran := c.Dedicated.count(sides[dedicated], s.name); ran && !passed && (passedTenant || !ranTenant) {
-			c.OnlyDedicated = append(c.OnlyDedicated, failure{s.name, find(slices.Concat(given.Dedicated, given.Tenant), s.name)})
-		}
-		if passed, ran := c.DefaultPolicy.count(sides[defaultPolicy], s.name); ran && !passed && (passedTenant || !ranTenant) {
-			c.OnlyDefaultPolicy = append(c.OnlyDefaultPolicy, failure{s.name, find(slices.Concat(given.DefaultPolicy, given.Tenant), s.name)})
+		passedDirect, ranDirect := c.count(sides, direct, s.name)
+		passedTenant, ranTenant := c.count(sides, shared, s.name)
+		for _, side := range otherTenants() {
+			if passed, ran := c.count(sides, side, s.name); ran && !passed && (passedTenant || !ranTenant) {
+				c.OnlyOther[side] = append(c.OnlyOther[side], failure{s.name, find(slices.Concat(given.Others[side], given.Tenant), s.name)})
+			}
 		}
 		switch {
 		case ranTenant && !passedTenant && (passedDirect || !ranDirect):
@@ -90,38 +86,43 @@ func compare(specs []spec, sides map[string]*results, given reasons) comparison 
 	return c
 }
 
-// count adds a spec's result, and returns it.
-func (t *tally) count(side *results, name string) (passed, ran bool) {
-	passed, ran = side.passed(name)
+// count adds a spec's result on a side, and returns it.
+func (c comparison) count(sides map[string]*results, side, name string) (passed, ran bool) {
+	passed, ran = sides[side].passed(name)
+	t := c.Tallies[side]
 	if ran {
 		t.Ran++
 	}
 	if passed {
 		t.Passed++
 	}
+	c.Tallies[side] = t
 	return passed, ran
 }
 
 // summarize says how many passed, and what failed through the tenants alone.
 func (c comparison) summarize(out console) {
-	out.sayf("of %d specs, passed directly %d of %d that ran, through a tenant that shares %d of %d, through a dedicated one %d of %d, "+
-		"with the default policy %d of %d", c.Specs, c.Direct.Passed, c.Direct.Ran, c.Shared.Passed, c.Shared.Ran,
-		c.Dedicated.Passed, c.Dedicated.Ran, c.DefaultPolicy.Passed, c.DefaultPolicy.Ran)
+	for _, side := range allSides() {
+		out.sayf("%s: passed %d of %d that ran, of %d specs", side, c.Tallies[side].Passed, c.Tallies[side].Ran, c.Specs)
+	}
 	for _, f := range c.OnlyTenant {
 		out.sayf("  fails through a tenant only: %s", f.Name)
 	}
-	for _, f := range c.OnlyDedicated {
-		out.sayf("  fails through a dedicated tenant only: %s", f.Name)
-	}
-	for _, f := range c.OnlyDefaultPolicy {
-		out.sayf("  fails with the default policy only: %s", f.Name)
+	for _, side := range otherTenants() {
+		for _, f := range c.OnlyOther[side] {
+			out.sayf("  fails on the side %s only: %s", side, f.Name)
+		}
 	}
 }
 
 // err names the specs that fail through a tenant without a reason.
 func (c comparison) err() error {
+	failures := slices.Clone(c.OnlyTenant)
+	for _, side := range otherTenants() {
+		failures = append(failures, c.OnlyOther[side]...)
+	}
 	var errs []error
-	for _, f := range slices.Concat(c.OnlyTenant, c.OnlyDedicated, c.OnlyDefaultPolicy) {
+	for _, f := range failures {
 		if f.Reason == "" {
 			errs = append(errs, fmt.Errorf("fails through a tenant, and reasons.yaml has no reason: %s", f.Name))
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -115,24 +116,19 @@ func TestCompare(t *testing.T) {
 		specReport("fine", types.SpecStateFailed), specReport("known", types.SpecStateFailed), specReport("not run", types.SpecStateFailed),
 		specReport("odd", types.SpecStatePassed),
 	})
-	got := compare(specs, map[string]*results{direct: onDirect, shared: onTenant, dedicated: alone, defaultPolicy: byDefault}, reasons{
-		Tenant:        []reason{{[]string{"other", "known", "not run"}, "because"}, {[]string{"ne"}, "a part of a name is no name"}},
-		Both:          []reason{{[]string{"node"}, "one"}},
-		Dedicated:     []reason{{[]string{"fine"}, "alone"}},
-		DefaultPolicy: []reason{{[]string{"fine"}, "refused"}},
+	sides := map[string]*results{direct: onDirect, shared: onTenant, dedicated: alone, defaultPolicy: byDefault, converted: kept(t)}
+	got := compare(specs, sides, reasons{
+		Tenant: []reason{{[]string{"other", "known", "not run"}, "because"}, {[]string{"ne"}, "a part of a name is no name"}},
+		Both:   []reason{{[]string{"node"}, "one"}},
+		Others: map[string][]reason{dedicated: {{[]string{"fine"}, "alone"}}, defaultPolicy: {{[]string{"fine"}, "refused"}}},
 	})
 
-	if want := (tally{Ran: 5, Passed: 3}); got.Direct != want {
-		t.Errorf("directly: got %+v, want %+v", got.Direct, want)
-	}
-	if want := (tally{Ran: 5, Passed: 2}); got.Shared != want {
-		t.Errorf("through the shared tenant: got %+v, want %+v", got.Shared, want)
-	}
-	if want := (tally{Ran: 4, Passed: 1}); got.Dedicated != want {
-		t.Errorf("through the dedicated tenant: got %+v, want %+v", got.Dedicated, want)
-	}
-	if want := (tally{Ran: 4, Passed: 1}); got.DefaultPolicy != want {
-		t.Errorf("with the default policy: got %+v, want %+v", got.DefaultPolicy, want)
+	for side, want := range map[string]tally{
+		direct: {Ran: 5, Passed: 3}, shared: {Ran: 5, Passed: 2}, dedicated: {Ran: 4, Passed: 1}, defaultPolicy: {Ran: 4, Passed: 1}, converted: {},
+	} {
+		if got.Tallies[side] != want {
+			t.Errorf("%s: got %+v, want %+v", side, got.Tallies[side], want)
+		}
 	}
 	unexplained := got.err()
 	for name, named := range map[string]bool{"new": true, "odd": true, "known": false, "fine": false} {
@@ -142,8 +138,8 @@ func TestCompare(t *testing.T) {
 	}
 	for table, want := range map[string]string{
 		table(got.OnlyTenant): "| known | because |\n| new |  |", table(got.OnlyDirect): "| odd |  |", table(got.Both): "| node | one |",
-		table(got.OnlyDedicated):     "| fine | alone |\n| not run | because |",
-		table(got.OnlyDefaultPolicy): "| fine | refused |\n| odd |  |",
+		table(got.OnlyOther[dedicated]):     "| fine | alone |\n| not run | because |",
+		table(got.OnlyOther[defaultPolicy]): "| fine | refused |\n| odd |  |",
 	} {
 		if !strings.HasSuffix(table, want) {
 			t.Errorf("got\n%s\nwant at its end\n%s", table, want)
@@ -153,10 +149,10 @@ func TestCompare(t *testing.T) {
 
 func TestOneSideAlone(t *testing.T) {
 	got := compare([]spec{{name: "a"}, {name: "b"}}, map[string]*results{
-		direct: kept(t), dedicated: kept(t), defaultPolicy: kept(t),
+		direct: kept(t), dedicated: kept(t), defaultPolicy: kept(t), converted: kept(t),
 		shared: kept(t, []types.SpecReport{specReport("a", types.SpecStateFailed), specReport("b", types.SpecStatePassed)}),
 	}, reasons{})
-	if got.Direct.Ran != 0 || got.Shared.Passed != 1 || len(got.OnlyTenant) != 1 || len(got.OnlyDefaultPolicy) != 0 {
+	if got.Tallies[direct].Ran != 0 || got.Tallies[shared].Passed != 1 || len(got.OnlyTenant) != 1 || len(got.OnlyOther) != 0 {
 		t.Errorf("got %+v, want one that fails through the tenant", got)
 	}
 }
@@ -172,7 +168,12 @@ func TestReasonsAreGiven(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range slices.Concat(given.Tenant, given.Both, given.Dedicated, given.DefaultPolicy) {
+	for side := range given.Others {
+		if !slices.Contains(otherTenants(), side) {
+			t.Errorf("there is no side %q", side)
+		}
+	}
+	for _, r := range slices.Concat(append(slices.Collect(maps.Values(given.Others)), given.Tenant, given.Both)...) {
 		if r.Reason == "" || len(r.Specs) == 0 {
 			t.Errorf("%+v says too little", r)
 		}
@@ -186,7 +187,7 @@ func TestReasonsAreGiven(t *testing.T) {
 
 func TestDocument(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "conformance.md")
-	c := comparison{Specs: 3, Shared: tally{Ran: 2}, OnlyTenant: []failure{{"a | b", "because"}}}
+	c := comparison{Specs: 3, Tallies: map[string]tally{shared: {Ran: 2}}, OnlyTenant: []failure{{"a | b", "because"}}}
 	if err := c.write(file); err != nil {
 		t.Fatal(err)
 	}

@@ -40,10 +40,16 @@ const (
 	dedicated = "dedicated"
 	// defaultPolicy is a tenant whose VirtualCluster has no policy.
 	defaultPolicy = "default-policy"
+	// converted is a tenant without a control plane, whose policy allows the same
+	// as that of shared.
+	converted = "converted"
 )
 
 // allSides are the sides in the order in which they run.
-func allSides() []string { return []string{direct, shared, dedicated, defaultPolicy} }
+func allSides() []string { return append([]string{direct, shared}, otherTenants()...) }
+
+// otherTenants are the sides that are held against the shared tenant.
+func otherTenants() []string { return []string{dedicated, defaultPolicy, converted} }
 
 func defaultOptions() *options {
 	here := filepath.Join("test", "conformance")
@@ -56,7 +62,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.binaries, "binaries", o.binaries, "directory that make conformance-suite built into")
 	flags.StringVar(&o.results, "results", o.results, "directory of results; what is in it is not run again")
 	flags.StringSliceVar(&o.sides, "on", o.sides, "where to run the suite: direct, in the super cluster; through a tenant whose handler chain is shared or dedicated; "+
-		"or through one with the default-policy. Empty to compare the results that exist")
+		"through one with the default-policy; or through a converted one. Empty to compare the results that exist")
 	flags.StringVar(&o.focus, "focus", o.focus, "regular expression that the names of specs must match; empty for all")
 	flags.BoolVar(&o.failed, "failed", o.failed, "run those again that failed")
 	flags.IntVar(&o.procs, "procs", o.procs, "how many specs run at the same time")

@@ -56,7 +56,7 @@ func startRivals(ctx context.Context, opts *options) (*clusters, error) {
 		return nil, err
 	}
 	super, err := local.StartBinary(ctx, filepath.Join(opts.binaries, "vc-standalone-oracle"), dir,
-		"--tenant-isolation", string(tenancyv1alpha1.IsolationShared))
+		"--tenant-isolation", string(tenancyv1alpha1.IsolationShared), "--unsafe-no-fsync")
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}

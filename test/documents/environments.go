@@ -23,6 +23,7 @@ func Environments() map[string]string {
 		"registry":    "it needs a registry, or images in a node",
 		"program":     "it starts a program that stays, or needs one that has the port",
 		"loss":        "it is for an object of an installation that has lost its data",
+		"steps":       "its commands are the steps of a task, between which an admin waits",
 		"stores":      "it needs a second etcd; the integration tests of moves have two",
 		"cluster-api": "it needs Cluster API; the tests of capi have these objects in config/samples",
 		"networks":    "it needs vc-syncer --networks; the integration tests apply config/samples/networks",

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/netip"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -33,6 +35,15 @@ var _ = Describe("A hostile tenant on a real node", Ordered, ContinueOnFailure, 
 		create(ctx, red, caller)
 		caller = shouldBeReady(ctx, red, caller)
 		Expect(connect(ctx, red, caller)(ctx, podAddress(target))).To(beRefused, "the way that the policies close")
+	})
+
+	It("does not reach another's pod by the IPv6 address that the kernel gives to each link", Label(smoke), func(ctx SpecContext) {
+		out, err := kubectlOf(ctx, blue).in(ctx, target, "cat", "/sys/class/net/eth0/address")
+		Expect(err).NotTo(HaveOccurred())
+		mac, err := net.ParseMAC(strings.TrimSpace(out))
+		Expect(err).NotTo(HaveOccurred())
+		address := net.JoinHostPort(linkLocal(mac)+"%eth0", fmt.Sprint(port))
+		Consistently(connect(ctx, red, caller)).WithContext(ctx).WithTimeout(soon / 18).WithArguments(address).Should(HaveOccurred())
 	})
 
 	// leads makes a Service without a selector and an EndpointSlice that leads
@@ -110,3 +121,10 @@ var _ = Describe("A hostile tenant on a real node", Ordered, ContinueOnFailure, 
 		shouldNotAnswer(ctx, "/api/v1/nodes/mine/proxy/hostname")
 	})
 })
+
+// linkLocal returns the address of a link by its hardware address (RFC 4291).
+func linkLocal(mac net.HardwareAddr) string {
+	return netip.AddrFrom16([16]byte{
+		0: 0xfe, 1: 0x80, 8: mac[0] ^ 0x02, 9: mac[1], 10: mac[2], 11: 0xff, 12: 0xfe, 13: mac[3], 14: mac[4], 15: mac[5],
+	}).String()
+}

@@ -89,10 +89,10 @@ func job(p *corev1.Pod) *batchv1.Job {
 // shouldReach runs a pod of a tenant that connects to an address.
 func shouldReach(ctx context.Context, t *local.Tenant, ns, address string) {
 	GinkgoHelper()
-	caller := job(pod(ns, "caller", agnhost, "connect", "--timeout=2s", address))
+	caller := job(pod(ns, "caller", agnhost, "connect", "--timeout=10s", address))
 	caller.Name, caller.GenerateName = "", "caller-"
 	create(ctx, t, caller)
-	Eventually(read(t, caller)).WithContext(ctx).Should(HaveField("Status.Succeeded", BeEquivalentTo(1)))
+	Eventually(read(t, caller)).WithContext(ctx).WithTimeout(2 * soon).Should(HaveField("Status.Succeeded", BeEquivalentTo(1)))
 }
 
 // shouldBeReady waits until a pod is, and returns it.

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/internal/kubeconfig"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
@@ -97,11 +98,17 @@ type kubectl struct{ kubeconfig string }
 // kubectlOf is that of a tenant, which lasts as long as the container of specs.
 func kubectlOf(ctx context.Context, t *local.Tenant) *kubectl {
 	GinkgoHelper()
-	return kubectlWith(ctx, t, names.AdminKubeconfigKey)
+	return kubectlBy(ctx, t, kubeconfig.ForAdmin)
 }
 
 // kubectlWith does the same with another kubeconfig in the Secret of the tenant.
-func kubectlWith(ctx context.Context, t *local.Tenant, kubeconfig string) *kubectl {
+func kubectlWith(ctx context.Context, t *local.Tenant, key string) *kubectl {
+	GinkgoHelper()
+	return kubectlBy(ctx, t, func(secret map[string][]byte) []byte { return secret[key] })
+}
+
+// kubectlBy does the same with one that a function chooses.
+func kubectlBy(ctx context.Context, t *local.Tenant, choose func(secret map[string][]byte) []byte) *kubectl {
 	GinkgoHelper()
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: t.Key(), Name: names.AdminKubeconfigSecret}
@@ -110,7 +117,7 @@ func kubectlWith(ctx context.Context, t *local.Tenant, kubeconfig string) *kubec
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(os.RemoveAll, dir)
 	k := &kubectl{kubeconfig: filepath.Join(dir, "kubeconfig")}
-	Expect(os.WriteFile(k.kubeconfig, secret.Data[kubeconfig], 0o600)).To(Succeed())
+	Expect(os.WriteFile(k.kubeconfig, choose(secret.Data), 0o600)).To(Succeed())
 	return k
 }
 

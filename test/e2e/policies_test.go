@@ -35,7 +35,7 @@ var _ = Describe("A tenant's NetworkPolicy", func() {
 			for _, p := range []*corev1.Pod{stranger, outsider} {
 				Eventually(connect(ctx, red, p)).WithContext(ctx).WithArguments(address).Should(beRefused, p.Name)
 			}
-			Expect(connect(ctx, red, friend)(ctx, address)).To(Succeed())
+			Eventually(connect(ctx, red, friend)).WithContext(ctx).WithArguments(address).Should(Succeed())
 		}
 		Expect(shouldBeReady(ctx, red, web).Status.ContainerStatuses[0].RestartCount).To(BeZero(), "its kubelet reaches it")
 	})

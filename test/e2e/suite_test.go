@@ -1,5 +1,3 @@
-// Package e2e holds the tests with containers: vc-standalone as its users run
-// it, with a real node, and tenants whose pods run there.
 package e2e
 
 import (
@@ -45,7 +43,7 @@ func TestE2E(t *testing.T) {
 var _ = BeforeSuite(func(ctx SpecContext) {
 	dir, err := os.MkdirTemp("", "vc-e2e-")
 	Expect(err).NotTo(HaveOccurred())
-	super, err = local.Start(ctx, dir, "--nodes", "real")
+	super, err = local.Start(ctx, dir, "--nodes", "real", "--converted-tenants")
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() {
 		Expect(super.Stop()).To(Succeed())
@@ -57,7 +55,16 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 
 func newTenant(ctx SpecContext, name string) *local.Tenant {
 	GinkgoHelper()
-	t, err := super.NewTenant(ctx, &tenancyv1alpha1.VirtualCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}})
+	return newTenantBy(ctx, name, "")
+}
+
+// newTenantBy makes a tenant with a provisioner; empty for the default.
+func newTenantBy(ctx SpecContext, name string, provisioner tenancyv1alpha1.ProvisionerType) *local.Tenant {
+	GinkgoHelper()
+	t, err := super.NewTenant(ctx, &tenancyv1alpha1.VirtualCluster{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Spec:       tenancyv1alpha1.VirtualClusterSpec{Provisioner: provisioner},
+	})
 	Expect(err).NotTo(HaveOccurred())
 	return t
 }

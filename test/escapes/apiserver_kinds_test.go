@@ -190,9 +190,9 @@ var _ = Describe("Objects of a tenant's apiserver", Ordered, func() {
 	})
 })
 
-// relisted bounds how long the syncer may wait before it lists again: client-go
-// backs off for up to a minute where watches keep expiring.
-const relisted = 90 * time.Second
+// relisted is how long the syncer may take to list again: client-go waits up to a
+// minute before a watch that was cut, as each rule does, and again before the list.
+const relisted = 150 * time.Second
 
 // expireWatches makes the syncer list again: its next watch of a resource is
 // answered with 410 Gone.

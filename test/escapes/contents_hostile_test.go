@@ -27,6 +27,7 @@ var _ = Describe("What is read of a tenant when it is needed", Ordered, Continue
 	BeforeAll(func(ctx SpecContext) {
 		mallory, hostile = hostileTenant(ctx)
 		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, kit.Namespace(ns)))
 	})
 
 	attack("a ConfigMap that is another state at each read", "idea: what is newer than the watch is read again", func(ctx SpecContext) {
@@ -40,6 +41,7 @@ var _ = Describe("What is read of a tenant when it is needed", Ordered, Continue
 		kit.Create(ctx, mallory.Client, c, p)
 		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, c))
 		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, p))
+		Eventually(running(ctx, mallory, ns)).WithTimeout(relisted).Should(Equal(1), "the last event of the pod")
 		// Events of both objects lead to a few reads. A newer answer is no
 		// reason to read again, nor is a round of the patrol: it ends.
 		Eventually(func(g Gomega) {

@@ -71,7 +71,7 @@ var _ = Describe("Deletions that a tenant's apiserver claims", Ordered, Continue
 	AfterEach(func(ctx SpecContext) {
 		Expect(copiesOf(ctx, honest)).To(Equal(others))
 		shouldSync(ctx, honest, "default", fmt.Sprintf("after-%d", time.Now().UnixNano()))
-		Expect(kit.Read(ctx, super.Client, honest.VC)()).To(
+		Eventually(kit.Read(ctx, super.Client, honest.VC)).Should( // a machine that stands still makes it unreachable, too
 			kit.HaveCondition(tenancyv1alpha1.ConditionSyncing, metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
 	})
 

@@ -190,7 +190,7 @@ func rejection(ctx context.Context, t *local.Tenant, webhook admissionregistrati
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
 			Name: "webhook.example.com", ClientConfig: webhook,
 			AdmissionReviewVersions: []string{"v1"}, SideEffects: new(admissionregistrationv1.SideEffectClassNone),
-			TimeoutSeconds: new(int32(5)),
+			TimeoutSeconds: new(int32(30)),
 			ObjectSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"webhook": label}},
 			Rules: []admissionregistrationv1.RuleWithOperations{{
 				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},

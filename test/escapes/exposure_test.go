@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/retry"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
@@ -55,10 +56,13 @@ var _ = Describe("Names of hosted control planes", Ordered, func() {
 		return config
 	}
 	claim := func(ctx context.Context, sans ...string) error {
-		GinkgoHelper()
-		Expect(kit.Get(ctx, site.Client, mallory)).To(Succeed())
-		mallory.Spec.ControlPlane = &tenancyv1alpha1.ControlPlaneSpec{ExtraSANs: sans}
-		return site.Client.Update(ctx, mallory)
+		return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+			if err := kit.Get(ctx, site.Client, mallory); err != nil {
+				return err
+			}
+			mallory.Spec.ControlPlane = &tenancyv1alpha1.ControlPlaneSpec{ExtraSANs: sans}
+			return site.Client.Update(ctx, mallory)
+		})
 	}
 	// haveRejected succeeds when the condition reports all of the names.
 	haveRejected := func(reason string, sans ...string) types.GomegaMatcher {
@@ -136,7 +140,9 @@ var _ = Describe("Names of hosted control planes", Ordered, func() {
 		kit.Edit(ctx, site.Client, alice, func(vc *tenancyv1alpha1.VirtualCluster) {
 			vc.Spec.ControlPlane = &tenancyv1alpha1.ControlPlaneSpec{ExtraSANs: []string{hers}}
 		})
-		Eventually(serves(site.Service.Address, hers)).Should(ContainElement(hers))
+		for _, host := range hosts { // the Service leads to each in turn
+			Eventually(serves(host.Address, hers)).Should(ContainElement(hers), host.Name)
+		}
 		Expect(claim(ctx, hers)).To(Succeed()) // mallory is older
 		Eventually(kit.Read(ctx, site.Client, mallory)).Should(haveRejected(tenancyv1alpha1.ReasonNameTaken, hers))
 		Consistently(serves(site.Service.Address, hers)).Should(ContainElement(HavePrefix(alice.Status.ClusterNamespace)))

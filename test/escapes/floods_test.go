@@ -146,10 +146,11 @@ var _ = Describe("The time of others", Ordered, func() {
 			return mallory.Client.Patch(ctx, node.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(patch)))
 		}))
 		Eventually(shown).Should(And(HaveField("Labels", Not(HaveKey("example.com/wave"))), HaveField("Spec.Unschedulable", false)))
-		events := &corev1.EventList{}
-		Expect(mallory.Client.List(ctx, events, client.InNamespace(metav1.NamespaceDefault))).To(Succeed())
-		events.Items = slices.DeleteFunc(events.Items, func(e corev1.Event) bool { return e.Reason != "ChangeReverted" })
-		Expect(events.Items).To(ConsistOf(And(HaveField("InvolvedObject.Name", node.Name), HaveField("Count", BeNumerically(">", 1)))))
+		Eventually(func() ([]corev1.Event, error) { // events are written a moment later
+			events := &corev1.EventList{}
+			err := mallory.Client.List(ctx, events, client.InNamespace(metav1.NamespaceDefault))
+			return slices.DeleteFunc(events.Items, func(e corev1.Event) bool { return e.Reason != "ChangeReverted" }), err
+		}).Should(ConsistOf(And(HaveField("InvolvedObject.Name", node.Name), HaveField("Count", BeNumerically(">", 1)))))
 		after, err := kit.Read(ctx, super.Client, node)()
 		Expect(err).NotTo(HaveOccurred())
 		Expect(after).To(And(HaveField("Labels", before.Labels), HaveField("Spec", before.Spec)))
@@ -185,7 +186,7 @@ var _ = Describe("The time of others", Ordered, func() {
 		}))
 		Expect(kit.Read(ctx, super.Client, copied)()).To(HaveField("UID", copied.UID), "the copy is the one that it was")
 		kit.Edit(ctx, mallory.Client, svc, func(s *corev1.Service) { s.Spec.Ports[0].Port = 81 })
-		Eventually(kit.Read(ctx, super.Client, copied)).WithTimeout(2 * kit.Soon).
+		Eventually(kit.Read(ctx, super.Client, copied)).WithTimeout(relisted).
 			Should(HaveField("Spec.Ports", ConsistOf(HaveField("Port", int32(81)))))
 	})
 })

@@ -3,6 +3,7 @@ package escapes
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +13,8 @@ import (
 	gomegatypes "github.com/onsi/gomega/types"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,6 +23,8 @@ import (
 
 	networkv1 "github.com/virtualcluster/virtualcluster/apis/network/v1"
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/addresses"
+	"github.com/virtualcluster/virtualcluster/internal/names"
 	contract "github.com/virtualcluster/virtualcluster/plugins/network"
 	"github.com/virtualcluster/virtualcluster/syncer/app"
 	"github.com/virtualcluster/virtualcluster/test/kit"
@@ -61,6 +66,12 @@ func (m *miser) Delete(_ context.Context, n contract.Network) (bool, error) {
 	return true, nil
 }
 
+func (*miser) PreparePod(context.Context, contract.Pod) (contract.Attachment, error) {
+	return contract.Attachment{Message: "the vault is closed"}, nil
+}
+
+func (*miser) ReleasePod(context.Context, contract.Pod) (bool, error) { return true, nil }
+
 // of returns how many networks it has of a tenant.
 func (m *miser) of(t *local.Tenant) int {
 	m.mu.Lock()
@@ -74,8 +85,8 @@ func useNetworks() {
 	GinkgoHelper()
 	restart := func(networks bool) {
 		Expect(syncer.Stop()).To(Succeed())
-		syncer = local.StartSyncer(account, logger, func(o *app.Options) {
-			o.Patrol, o.TenantMemory, o.QuotaValidation, o.Networks = patrol, tenantMemory, true, networks
+		startSyncer(func(o *app.Options) {
+			o.Networks = networks
 			o.NetworkProviders = []contract.Registration{vault.registration()}
 			if networks {
 				o.InternalCIDRs = []string{"192.168.0.0/16"}
@@ -196,6 +207,106 @@ var _ = Describe("Networks", Ordered, ContinueOnFailure, func() {
 			HaveField("Status.Phase", networkv1.PhaseReady))
 	})
 
+	attack("ranges of another tenant's Service addresses, with ServiceCIDRs of its own for them, without the policy that forbids these",
+		"idea: the tenant's apiserver would allocate the addresses, and the super cluster lead them to its pods",
+		func(ctx SpecContext) {
+			mallory, victim := tenant(ctx), tenant(ctx)
+			theirs := netip.MustParsePrefix(victim.VC.Status.ServiceCIDR)
+			n := flatNetwork("stolen")
+			n.Spec.Service = &networkv1.ServiceSpec{CIDRs: []networkv1.CIDR{networkv1.CIDR(theirs.String())}}
+			Eventually(mallory.Client.Create).WithContext(ctx).WithArguments(n).Should(Succeed())
+			Eventually(kit.Read(ctx, mallory.Client, n)).Should(HaveField("Status.Conditions", ContainElement(
+				HaveField("Reason", networkv1.ReasonServiceRangesOutside))))
+			DeferCleanup(withoutPolicy(ctx, mallory))
+			Eventually(func() error {
+				return mallory.Client.Create(ctx, &networkingv1.ServiceCIDR{
+					ObjectMeta: metav1.ObjectMeta{GenerateName: "stolen-", Labels: map[string]string{networkv1.Label: n.Name}},
+					Spec:       networkingv1.ServiceCIDRSpec{CIDRs: []string{theirs.String()}},
+				})
+			}).WithPolling(5 * time.Millisecond).Should(Succeed())
+			for _, address := range []string{"", addresses.In(theirs, addresses.DNS).String()} {
+				svc := service("default", "", func(s *corev1.ServiceSpec) { s.ClusterIP = address })
+				svc.GenerateName, svc.Labels = "stolen-", map[string]string{networkv1.Label: n.Name}
+				_ = mallory.Client.Create(ctx, svc) // its own apiserver may accept it
+			}
+			Consistently(func(g Gomega) {
+				copies := &corev1.ServiceList{}
+				g.Expect(super.Client.List(ctx, copies, client.InNamespace(mallory.Super("default")))).To(Succeed())
+				for i := range copies.Items {
+					address, err := netip.ParseAddr(copies.Items[i].Spec.ClusterIP)
+					g.Expect(err != nil || !theirs.Contains(address)).To(BeTrue(), copies.Items[i].Name)
+				}
+			}).Should(Succeed())
+		})
+
+	attack("other endpoints for the apiserver of a network: in its EndpointSlice, in another one, in Endpoints, without the policy that forbids it",
+		"requirement NET-13: these are not the tenant's to edit", func(ctx SpecContext) {
+			mallory := tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) {
+				vc.Spec.Policy = &tenancyv1alpha1.TenantPolicy{EndpointCIDRs: []tenancyv1alpha1.CIDR{"192.0.2.0/24"}}
+			})
+			// Without nodes, the platform has made none for the apiserver.
+			kit.Create(ctx, mallory.Client, kit.EndpointSlice("default", names.APIService, names.APIService, "192.0.2.1"))
+			Eventually(mallory.Client.Create).WithContext(ctx).WithArguments(flatNetwork("lab")).Should(Succeed())
+			platforms := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubernetes-lab"}}
+			kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, platforms))
+			own := runningIn(ctx, mallory, "impostor", "lab").Status.PodIP
+			Expect(kit.Get(ctx, mallory.Client, platforms)).To(Succeed())
+			was := platforms.DeepCopy()
+			directed := func() error {
+				if err := kit.Get(ctx, mallory.Client, platforms); err != nil {
+					return err
+				}
+				before := platforms.DeepCopy()
+				platforms.Endpoints = []discoveryv1.Endpoint{{Addresses: []string{own}}}
+				return mallory.Client.Patch(ctx, platforms, client.MergeFrom(before))
+			}
+			Eventually(directed).Should(MatchError(ContainSubstring("the platform keeps the Services")))
+
+			DeferCleanup(withoutPolicy(ctx, mallory))
+			Eventually(directed).Should(Succeed())
+			Eventually(kit.Read(ctx, mallory.Client, platforms)).Should(HaveField("Endpoints", Equal(was.Endpoints)))
+			forged := kit.EndpointSlice("default", "forged", "kubernetes-lab", own)
+			forged.Annotations = map[string]string{names.NetworkService: names.APIService}
+			byHand := &corev1.Endpoints{ //nolint:staticcheck // old clients write it
+				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubernetes-lab"},
+				Subsets:    []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: own}}}}, //nolint:staticcheck // see above
+			}
+			plain := kit.EndpointSlice("default", "plain", "kubernetes-lab", own)
+			kit.Create(ctx, mallory.Client, byHand, plain)
+			Eventually(mallory.Client.Create).WithContext(ctx).WithArguments(forged).Should(Succeed())
+			Eventually(kit.Rejections(ctx, mallory, plain)).Should(ContainElement(ContainSubstring("the platform keeps the endpoints of Service kubernetes-lab")))
+			Consistently(func(g Gomega) {
+				slices := &discoveryv1.EndpointSliceList{}
+				g.Expect(super.Client.List(ctx, slices, client.InNamespace(mallory.Super("default")),
+					client.MatchingLabels{discoveryv1.LabelServiceName: "kubernetes-lab"})).To(Succeed())
+				for i := range slices.Items {
+					g.Expect(slices.Items[i].Endpoints).NotTo(ContainElement(HaveField("Addresses", ContainElement(own))), slices.Items[i].Name)
+				}
+			}).Should(Succeed())
+			kit.ShouldVanish(ctx, mallory.Client, forged)
+			kit.ShouldStayAbsent(ctx, super.Client, kit.SuperOf(mallory, byHand))
+		})
+
+	attack("the name of a network's Service, before the network, and with the mark of the platform", "idea: the tenant's own Service is taken over, or the platform's",
+		func(ctx SpecContext) {
+			mallory := tenant(ctx)
+			taken := service("default", "kubernetes-lab")
+			kit.Create(ctx, mallory.Client, taken)
+			n := flatNetwork("lab")
+			Eventually(mallory.Client.Create).WithContext(ctx).WithArguments(n).Should(Succeed())
+			Eventually(kit.Read(ctx, mallory.Client, n)).Should(And(
+				HaveField("Status.Phase", networkv1.PhaseReady),
+				HaveField("Status.Conditions", ContainElement(HaveField("Reason", networkv1.ReasonServiceNameTaken)))))
+			Expect(kit.Read(ctx, mallory.Client, taken)()).To(HaveField("Spec.Ports", taken.Spec.Ports))
+			marked := service("kube-system", "kube-dns-lab")
+			marked.Annotations = map[string]string{names.NetworkService: names.DNSService}
+			Eventually(mallory.Client.Create).WithContext(ctx).WithArguments(marked).Should(
+				MatchError(ContainSubstring("the platform keeps the Services")))
+			copied := kit.SuperOf(mallory, taken)
+			kit.ShouldExist(ctx, super.Client, copied)
+			Expect(copied.Labels).NotTo(HaveKey(names.NetworkService))
+		})
+
 	attack("300 networks, and a pod on the last", "idea: the table of networks grows without a bound", func(ctx SpecContext) {
 		mallory := tenant(ctx)
 		for i := range 300 {
@@ -209,6 +320,37 @@ var _ = Describe("Networks", Ordered, ContinueOnFailure, func() {
 			}
 		}
 	})
+
+	attack("annotations and a gate of a pod that say that it is prepared, synced down by spec.sync.metadata",
+		"idea: the pod would start on a network that its provider has not prepared, with arguments of the tenant's for the CNI plugin",
+		func(ctx SpecContext) {
+			mallory := tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) {
+				vc.Spec.Sync = &tenancyv1alpha1.SyncSpec{Metadata: []tenancyv1alpha1.MetadataSync{
+					{Kinds: []string{"Pod"}, Annotations: []string{"arktos.futurewei.com/"}},
+				}}
+			})
+			n := &networkv1.Network{ObjectMeta: metav1.ObjectMeta{Name: "closed"}, Spec: networkv1.NetworkSpec{Type: "vault"}}
+			Eventually(mallory.Client.Create).WithContext(ctx).WithArguments(n).Should(Succeed())
+			forged := map[string]string{networkv1.ReadinessAnnotation: "true", networkv1.CNIArgsAnnotation: "ip=192.0.2.1"}
+			pod := podOn("forger", n.Name)
+			pod.Annotations, pod.Spec.SchedulingGates = forged, []corev1.PodSchedulingGate{{Name: networkv1.ReadinessGate}}
+			kit.Create(ctx, mallory.Client, pod)
+			copied := kit.SuperOf(mallory, pod)
+			heldBack := And(
+				HaveField("Annotations", And(HaveKeyWithValue(networkv1.ReadinessAnnotation, "false"), Not(HaveKey(networkv1.CNIArgsAnnotation)))),
+				HaveField("Spec.SchedulingGates", ConsistOf(HaveField("Name", networkv1.ReadinessGate))), HaveField("Spec.NodeName", BeEmpty()))
+			kit.ShouldStayAbsent(ctx, super.Client, copied)
+			kit.Edit(ctx, mallory.Client, pod, func(p *corev1.Pod) { p.Spec.SchedulingGates = nil })
+			Eventually(kit.Read(ctx, super.Client, copied)).Should(heldBack)
+			kit.Edit(ctx, mallory.Client, pod, func(p *corev1.Pod) {
+				p.Annotations = map[string]string{networkv1.ReadinessAnnotation: "true", networkv1.CNIArgsAnnotation: "ip=192.0.2.2"}
+			})
+			Consistently(kit.Read(ctx, super.Client, copied)).Should(heldBack)
+			Expect(mallory.Client.Delete(ctx, pod)).To(Succeed())
+			kit.ShouldVanish(ctx, mallory.Client, pod)
+			Expect(mallory.Client.Delete(ctx, n)).To(Succeed())
+			kit.ShouldVanish(ctx, mallory.Client, n)
+		})
 
 	attack("300 networks at a provider, deleted by force one after the other", "idea: what the tenant has at a provider grows without a bound, and stays",
 		func(ctx SpecContext) {

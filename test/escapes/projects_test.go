@@ -146,6 +146,6 @@ var _ = Describe("The projects of others", Ordered, ContinueOnFailure, func() {
 		kit.Edit(ctx, super.Client, victim.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Members = vc.Spec.Members[1:] })
 		Eventually(ended).WithTimeout(kit.Soon).Should(BeClosed())
 		Expect(door.Ask(ctx, &jane, bank).Code).To(Equal(http.StatusForbidden))
-		Expect(door.Ask(ctx, &jane, all+"/bank").Code).To(Equal(http.StatusNotFound))
+		Eventually(func() int { return door.Ask(ctx, &jane, all+"/bank").Code }).Should(Equal(http.StatusNotFound), "the directory learns it apart")
 	})
 })

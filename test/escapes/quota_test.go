@@ -48,6 +48,8 @@ var _ = Describe("The quota of storage", Ordered, func() {
 		kit.ShouldExist(ctx, super.Client, kit.SuperOf(mallory, claim)) // there is room again
 		Expect(mallory.Client.Delete(ctx, kit.Namespace("again"))).To(Succeed())
 		kit.ShouldVanish(ctx, mallory.Client, kit.Namespace("again"))
+		// Or the copy of the claim would be bound to the volume of the next spec.
+		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(mallory, kit.Namespace("again")))
 	}
 
 	attack("storage beyond the quota, claim after claim whose volumes stay", "review: a volume without a claim counted for nothing", func(ctx SpecContext) {
@@ -57,6 +59,7 @@ var _ = Describe("The quota of storage", Ordered, func() {
 		tooMuch(ctx, volume, second)
 		Expect(mallory.Client.Delete(ctx, kit.Namespace(ns))).To(Succeed())
 		kit.ShouldVanish(ctx, mallory.Client, kit.Namespace(ns))
+		kit.ShouldVanish(ctx, super.Client, kit.SuperOf(mallory, kit.Namespace(ns)))
 	})
 
 	attack("storage beyond the quota, namespace after namespace", "review: a volume whose namespace was gone counted for nothing", func(ctx SpecContext) {

@@ -91,6 +91,17 @@ var _ = Describe("Addresses of Services", Ordered, func() {
 		shouldBeRejected(ctx, mallory, svc, "is not one of this cluster's")
 	})
 
+	attack("an IPv6 address behind one of its own, as of a tenant with both IP families", "idea: only the first address would be verified",
+		func(ctx SpecContext) {
+			says("six", map[string]any{
+				"clusterIP": "10.95.240.11", "clusterIPs": []any{"10.95.240.11", "fd00:64::a"},
+				"ipFamilies": []any{"IPv4", "IPv6"}, "ipFamilyPolicy": "RequireDualStack",
+			})
+			svc := service(ns, "six")
+			kit.Create(ctx, mallory.Client, svc)
+			shouldBeRejected(ctx, mallory, svc, "is not one of this cluster's")
+		})
+
 	attack("no address, for the super cluster to choose one of another tenant's",
 		"review: the super cluster's allocator chooses out of all ranges", func(ctx SpecContext) {
 			says("any", map[string]any{"clusterIP": "", "clusterIPs": nil})
@@ -108,8 +119,9 @@ var _ = Describe("Addresses of Services", Ordered, func() {
 	attack("a status of its own making, which nodes lead to the tenant's pods", cve, func(ctx SpecContext) {
 		svc := service(ns, "status", func(s *corev1.ServiceSpec) { s.Type = corev1.ServiceTypeLoadBalancer })
 		kit.Create(ctx, honest.Client, svc)
-		svc.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "8.8.8.8"}}
-		Expect(honest.Client.Status().Update(ctx, svc)).To(Succeed())
+		kit.EditStatus(ctx, honest.Client, svc, func(s *corev1.Service) { // the syncer changes it, too
+			s.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "8.8.8.8"}}
+		})
 		down := kit.SuperOf(honest, svc)
 		kit.ShouldExist(ctx, super.Client, down)
 		Consistently(kit.Read(ctx, super.Client, down)).Should(HaveField("Status.LoadBalancer.Ingress", BeEmpty()))

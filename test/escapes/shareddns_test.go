@@ -9,8 +9,10 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/names"
@@ -36,6 +38,20 @@ var _ = Describe("The DNS that tenants share", Ordered, func() {
 		defer cancel()
 		return shared.LookUp(ctx, from, port, name)
 	}
+	// shouldResolve asserts that a name has an address, and shouldNotExist that it is
+	// answered that there is none: a busy server may be late.
+	shouldResolve := func(ctx context.Context, from, port, name, address string) {
+		GinkgoHelper()
+		Eventually(asks).WithContext(ctx).WithArguments(from, port, name).Should(HaveExactElements(address))
+	}
+	shouldNotExist := func(ctx context.Context, from, port, name string) {
+		GinkgoHelper()
+		Eventually(func() error {
+			found, err := asks(ctx, from, port, name)
+			Expect(found).To(BeEmpty(), name)
+			return err
+		}).Should(MatchError(ContainSubstring("no such host")), name)
+	}
 	// shouldKeepItsPort asserts that the DNS address of a tenant leads to its own
 	// port alone.
 	shouldKeepItsPort := func(ctx context.Context, t *local.Tenant, port string) {
@@ -57,14 +73,13 @@ var _ = Describe("The DNS that tenants share", Ordered, func() {
 		shared.PodAt(ctx, victim, victimPod)
 		secret = service(metav1.NamespaceDefault, "of-the-victim")
 		kit.Create(ctx, victim.Client, secret)
-		Eventually(asks).WithContext(ctx).WithArguments(victimPod, victimPort, name).Should(HaveExactElements(secret.Spec.ClusterIP))
+		shouldResolve(ctx, victimPod, victimPort, name, secret.Spec.ClusterIP)
 		Eventually(asks).WithContext(ctx).WithArguments(malloryPod, malloryPort, "kube-dns.kube-system.svc.cluster.local.").ShouldNot(BeEmpty())
 	})
 
 	attack("the names of another tenant, asked at its own port", review, func(ctx SpecContext) {
 		for _, asked := range []string{name, "of-the-victim." + victim.Super("default") + ".svc.cluster.local."} {
-			_, err := asks(ctx, malloryPod, malloryPort, asked)
-			Expect(err).To(MatchError(ContainSubstring("no such host")), asked)
+			shouldNotExist(ctx, malloryPod, malloryPort, asked)
 		}
 		_, err := shared.LookUpAddress(ctx, malloryPod, malloryPort, secret.Spec.ClusterIP)
 		Expect(err).To(HaveOccurred())
@@ -74,7 +89,7 @@ var _ = Describe("The DNS that tenants share", Ordered, func() {
 	attack("the names of another tenant, asked at that tenant's port", review, func(ctx SpecContext) {
 		_, err := asks(ctx, malloryPod, victimPort, name)
 		Expect(err).To(HaveOccurred())
-		Expect(asks(ctx, victimPod, victimPort, name)).To(HaveExactElements(secret.Spec.ClusterIP))
+		shouldResolve(ctx, victimPod, victimPort, name, secret.Spec.ClusterIP)
 	})
 
 	attack("another tenant's port, as the target port of its own DNS Service", review, func(ctx SpecContext) {
@@ -105,6 +120,35 @@ var _ = Describe("The DNS that tenants share", Ordered, func() {
 		kit.ShouldExist(ctx, shared.Super.Client, copied)
 		Expect(copied.Labels).NotTo(HaveKey(names.DNSPort))
 		shouldKeepItsPort(ctx, mallory, malloryPort)
-		Expect(asks(ctx, victimPod, victimPort, name)).To(HaveExactElements(secret.Spec.ClusterIP))
+		shouldResolve(ctx, victimPod, victimPort, name, secret.Spec.ClusterIP)
+	})
+
+	attack("the names and the port of another tenant, by a converted one", review, func(ctx SpecContext) {
+		const converted = "127.0.8.3"
+		tenant, port := shared.Tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) {
+			vc.Spec.Provisioner = tenancyv1alpha1.ProvisionerConverted
+			vc.Spec.Policy = &tenancyv1alpha1.TenantPolicy{EndpointCIDRs: []tenancyv1alpha1.CIDR{"192.0.2.0/24"}}
+		})
+		kit.ShouldExist(ctx, tenant.Client, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "default"}})
+		shared.PodAt(ctx, tenant, converted)
+		Eventually(asks).WithContext(ctx).WithArguments(converted, port, "kube-dns.kube-system.svc.cluster.local.").ShouldNot(BeEmpty())
+		for _, asked := range []string{
+			name, "of-the-victim." + victim.Super("default") + ".svc.cluster.local.", "kubernetes." + tenant.Super("default") + ".svc.cluster.local.",
+		} {
+			shouldNotExist(ctx, converted, port, asked)
+		}
+		_, err := asks(ctx, converted, victimPort, name)
+		Expect(err).To(HaveOccurred())
+		_, err = asks(ctx, malloryPod, port, "kube-dns.kube-system.svc.cluster.local.")
+		Expect(err).To(HaveOccurred(), "nor does another ask for its names")
+		slice := kit.EndpointSlice(metav1.NamespaceSystem, names.SharedDNSSlice, names.DNSService, "192.0.2.1")
+		Expect(tenant.Client.Create(ctx, slice)).To(MatchError(apierrors.IsForbidden, "forbidden"))
+		Expect(tenant.Client.Delete(ctx, slice)).To(MatchError(apierrors.IsForbidden, "forbidden"))
+		Expect(tenant.Client.DeleteAllOf(ctx, slice, client.InNamespace(metav1.NamespaceSystem))).To(Succeed())
+		slice = kit.EndpointSlice(metav1.NamespaceSystem, "forged", names.DNSService, "192.0.2.1")
+		slice.Labels[names.DNSPort] = victimPort
+		Expect(tenant.Client.Create(ctx, slice)).To(MatchError(apierrors.IsInvalid, "invalid"))
+		shouldKeepItsPort(ctx, tenant, port)
+		shouldKeepItsPort(ctx, victim, victimPort)
 	})
 })

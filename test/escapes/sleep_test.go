@@ -46,8 +46,8 @@ func isAwake(ctx context.Context, t *local.Tenant) func() (bool, error) {
 	}
 }
 
-// poll sends a GET request every second until the function that it returns is
-// called, which returns the number of successful requests.
+// poll sends a GET request four times a second until the function that it returns
+// is called, which returns the number of successful requests.
 func poll(ctx context.Context, config *rest.Config, path string) (stop func() int64) {
 	GinkgoHelper()
 	sender, err := rest.HTTPClientFor(config)
@@ -56,7 +56,7 @@ func poll(ctx context.Context, config *rest.Config, path string) (stop func() in
 	var succeeded atomic.Int64
 	var polling sync.WaitGroup
 	polling.Go(func() {
-		ticker := time.NewTicker(time.Second)
+		ticker := time.NewTicker(time.Second / 4)
 		defer ticker.Stop()
 		for {
 			request, _ := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+path, nil) // the URL is valid
@@ -89,7 +89,10 @@ var _ = Describe("The sleep of hosted control planes", Ordered, func() {
 	})
 
 	attack("requests without credentials that keep a control plane awake", "idea: /version is open to anonymous clients", func(ctx SpecContext) {
+		// It may have slept as soon as it was synced.
+		Eventually(func() error { return kit.Get(ctx, honest.Client, kit.Namespace("default")) }).Should(Succeed())
 		stop := poll(ctx, rest.AnonymousClientConfig(honest.Config), "/version")
+		Eventually(isAwake(ctx, honest)).Should(BeTrue())
 		shouldSleep(ctx, honest)
 		Expect(stop()).To(BeNumerically(">=", idle/2), "the control plane did not answer")
 	})
@@ -97,6 +100,7 @@ var _ = Describe("The sleep of hosted control planes", Ordered, func() {
 	attack("the identity of the platform, so that use does not count", "idea: the platform's own requests do not count as use", func(ctx SpecContext) {
 		impostor := rest.CopyConfig(mallory.Config)
 		impostor.Impersonate = rest.ImpersonationConfig{UserName: "vc-platform", Groups: []string{"system:masters"}}
+		shouldSleep(ctx, mallory) // it was not used, and is not about to sleep then
 		defer poll(ctx, impostor, "/api/v1/pods")()
 		Eventually(isAwake(ctx, mallory)).Should(BeTrue())
 		Consistently(isAwake(ctx, mallory)).WithTimeout((idle + 10) * time.Second).Should(BeTrue())
@@ -146,7 +150,7 @@ var _ = Describe("The sleep of hosted control planes", Ordered, func() {
 		}
 		begin := time.Now()
 		// Clients give up a handshake after 10 seconds, and try again.
-		Eventually(func() error { return kit.Get(ctx, honest.Client, kit.Namespace("default")) }).Should(Succeed())
+		Eventually(func() error { return kit.Get(ctx, honest.Client, kit.Namespace("default")) }).WithTimeout(2 * kit.Soon).Should(Succeed())
 		GinkgoWriter.Printf("the honest tenant is served after %s\n", time.Since(begin).Round(time.Millisecond))
 	})
 })

@@ -29,7 +29,7 @@ var starts = []func(context.Context, client.Client){
 	func(ctx context.Context, c client.Client) {
 		forbid(ctx, c, networkingv1.GroupName, "ipaddresses")
 		kubernetes := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "kubernetes"}}
-		Expect(kit.Get(ctx, c, kubernetes)).To(Succeed())
+		kit.ShouldExist(ctx, c, kubernetes)
 		loseForGood(ctx, c, &networkingv1.IPAddress{ObjectMeta: metav1.ObjectMeta{Name: kubernetes.Spec.ClusterIP}})
 	},
 	func(ctx context.Context, c client.Client) {
@@ -65,7 +65,7 @@ var _ = Describe("Starts of hosted control planes", func() {
 		Eventually(lives).WithContext(ctx).Should(Succeed())
 		GinkgoWriter.Printf("the honest tenant is served again after %s\n", time.Since(begin).Round(time.Millisecond))
 		Consistently(lives).WithContext(ctx).WithTimeout(hookPatience).WithPolling(time.Second).Should(Succeed())
-	}, SpecTimeout(5*time.Minute))
+	}, SpecTimeout(20*kit.Soon))
 })
 
 // startAgain starts a super cluster with the data of a directory, which ends

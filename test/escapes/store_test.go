@@ -5,6 +5,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -42,7 +43,7 @@ var _ = Describe("The memory of a store and of vc-host", func() {
 			Expect(err).NotTo(HaveOccurred())
 			listing := kit.StartLister(ctx, others)
 			DeferCleanup(listing.Stop)
-			Consistently(func() []int64 { return []int64{store(), host()} }).WithTimeout(2*kit.Soon).Should(HaveEach(BeNumerically("<", most)), "before: %d", before)
+			Consistently(func() []int64 { return []int64{store(), host()} }).WithTimeout(40*time.Second).Should(HaveEach(BeNumerically("<", most)), "before: %d", before)
 			listing.Stop()
 			Expect(listing.Failures()).To(BeEmpty())
 			AddReportEntry("peak memory in MiB, of the store before and now, and of vc-host", fmt.Sprint(before>>20, " ", store()>>20, " ", host()>>20))

@@ -65,7 +65,7 @@ var _ = Describe("A request to a node", Ordered, ContinueOnFailure, func() {
 		Expect(kit.Get(ctx, red.Client, shown)).To(Succeed())
 		Expect(shown.Status.Addresses).To(ContainElement(corev1.NodeAddress{Type: corev1.NodeHostName, Address: "127.0.0.1"}))
 		Expect(agent.Address).To(HaveSuffix(":%d", shown.Status.DaemonEndpoints.KubeletEndpoint.Port))
-	}, SpecTimeout(2*kit.Soon))
+	}, SpecTimeout(6*kit.Soon)) // includes the setup
 
 	It("reads a log, with the options of the client", func(ctx SpecContext) {
 		Expect(logs(ctx, red, "web", &corev1.PodLogOptions{
@@ -129,7 +129,8 @@ var _ = Describe("A request to a node", Ordered, ContinueOnFailure, func() {
 		said := run(ctx, red, "web", remotecommand.NewSPDYExecutor, much, "cat")
 		Expect(said.failure).NotTo(HaveOccurred())
 		Expect(bytes.Equal([]byte(said.out), []byte(much))).To(BeTrue(), "%d bytes came back", len(said.out))
-		Expect(agent.Metric("vn_agent_stream_bytes_total", map[string]string{"call": "exec", "direction": "from_pod"})).To(BeNumerically(">", len(much)))
+		Eventually(agent.Metric).WithArguments("vn_agent_stream_bytes_total", map[string]string{"call": "exec", "direction": "from_pod"}).
+			Should(BeNumerically(">", len(much)), "the agent counts what it has sent")
 	}, SpecTimeout(2*kit.Soon))
 
 	It("attaches to a container", func(ctx SpecContext) {
@@ -267,8 +268,11 @@ var _ = Describe("A request to a node", Ordered, ContinueOnFailure, func() {
 		}, SpecTimeout(2*kit.Soon))
 
 		It("is rejected with an expired certificate", func(ctx SpecContext) {
-			short := signedBy(authorityIn(super.PKIFile(red.Key(), "kubelet-client-ca.pem")), 2*time.Second)
-			Expect(ask(ctx, agent, short, "/healthz")).To(answer(http.StatusOK, Equal("ok")))
+			var short tls.Certificate
+			Eventually(func() (local.Reply, error) { // it may have expired before it is used
+				short = signedBy(authorityIn(super.PKIFile(red.Key(), "kubelet-client-ca.pem")), 2*time.Second)
+				return ask(ctx, agent, short, "/healthz")
+			}).Should(answer(http.StatusOK, Equal("ok")))
 			Eventually(func() error {
 				_, err := ask(ctx, agent, short, "/healthz")
 				return err

@@ -16,6 +16,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -88,8 +89,14 @@ func (h helmed) start(ctx context.Context, name, binary string, args ...string) 
 // everything are values that install all that is optional and needs no other
 // project's CRDs.
 const everything = `
-serviceAddresses: {pool: 10.64.0.0/11}
-vcSyncer: {podCIDRs: [10.244.0.0/16], extraArgs: [--workers=8]}
+serviceAddresses: {pool: 10.64.0.0/11, secondaryPool: "fd00:64::/107"}
+vcSyncer:
+  podCIDRs: [10.244.0.0/16]
+  networks:
+    enabled: true
+    internalCIDRs: [192.168.0.0/16]
+    defaultTemplate: '{"metadata": {"name": "main"}, "spec": {"type": "flat"}}'
+  extraArgs: [--workers=8]
 vnAgent: {enabled: true, tlsSecretName: agent}
 vcDNS: {enabled: true}
 `
@@ -149,11 +156,15 @@ var _ = Describe("The Helm chart", Ordered, Label("chart"), func() {
 		Expect(kit.Get(ctx, super.Client, configuration)).To(Succeed())
 		Expect(configuration.Webhooks[0].ClientConfig.CABundle).To(Equal(authorities))
 
+		pool := &networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: "virtualcluster-tenants"}}
+		Expect(kit.Read(ctx, super.Client, pool)()).To(HaveField("Spec.CIDRs", []string{"10.64.0.0/11", "fd00:64::/107"}))
+
 		super.Must(ctx, "upgrade", "virtualcluster", chartDir, "--reset-values")
 		Expect(super.deployed(ctx)()).To(ConsistOf("vc-manager", "vc-syncer", "vc-host"))
 	}, SpecTimeout(kit.Soon*6))
 
-	It("gives vc-manager and vc-syncer what they need to sync an External tenant", func(ctx SpecContext) {
+	It("gives vc-manager and vc-syncer what they need to sync an External tenant with networks", func(ctx SpecContext) {
+		super.Must(ctx, "upgrade", "virtualcluster", chartDir, "--set", "vcSyncer.networks.enabled=true")
 		host := startOtherHost(ctx)
 		DeferCleanup(func() { Expect(host.Stop()).To(Succeed()) })
 		there := kit.ControlPlane(ctx, host)
@@ -179,7 +190,8 @@ var _ = Describe("The Helm chart", Ordered, Label("chart"), func() {
 		t := kit.ExternalTenant(ctx, super.SuperCluster, kit.VirtualCluster(), there, secret.Data[names.AdminKubeconfigKey])
 		pod := kit.Pod(metav1.NamespaceDefault, "web")
 		kit.Create(ctx, t.Client, pod)
-		kit.ShouldExist(ctx, super.Client, kit.SuperOf(t, pod))
+		Eventually(kit.Read(ctx, t.Client, network("default", ""))).Should(isReady())
+		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(t, pod))).Should(copiedTo(t, "default"))
 		Eventually(kit.Read(ctx, t.Client, pod)).Should(HaveField("Status.Phase", corev1.PodRunning))
 	}, SpecTimeout(kit.Soon*6))
 

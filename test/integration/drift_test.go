@@ -92,8 +92,7 @@ var _ = Describe("Behind the syncer's back", Ordered, func() {
 
 	It("restores a status that was overwritten in the tenant", func(ctx SpecContext) {
 		p := must(pods(ctx, red.Client, ns))[0]
-		p.Status.Phase = corev1.PodFailed
-		Expect(red.Client.Status().Update(ctx, &p)).To(Succeed())
+		kit.SetPodStatus(ctx, red.Client, &p, func(s *corev1.PodStatus) { s.Phase = corev1.PodFailed })
 		// The ReplicaSet may be faster and replace the pod that seemed to fail;
 		// no failed pod is left either way.
 		Eventually(func(g Gomega) {

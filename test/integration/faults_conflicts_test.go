@@ -18,7 +18,7 @@ import (
 )
 
 func (f *faults) conflicts() {
-	It("both sides agree in the end although other clients write to both all the time", func(ctx SpecContext) {
+	It("both sides agree in the end although other clients write to both all the time", Label("long"), func(ctx SpecContext) {
 		const ns = "conflicts"
 		loads := f.busy(ctx, ns)
 		s := &storm{}

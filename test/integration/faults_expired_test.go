@@ -23,7 +23,7 @@ import (
 )
 
 func (f *faults) expiredWatch() {
-	It("changes on both sides are found after watches have expired", func(ctx SpecContext) {
+	It("changes on both sides are found after watches have expired", Label("long"), func(ctx SpecContext) {
 		const ns, behind, much = "expired", "behind", 60
 		// Red is available only at times: its apiserver restarts.
 		red, blue := newLoad(ctx, f.red, ns), newLoad(ctx, f.blue, ns)

@@ -245,7 +245,7 @@ func (l *load) shouldBeWhole(ctx context.Context, copies *local.Copies) {
 		}
 	}
 	for name, uid := range l.pods.there {
-		Expect(copies.Of(l.tenant, uid)).To(HaveLen(1), "the copies that pod %s has had", name)
+		Eventually(copies.Of).WithArguments(l.tenant, uid).Should(HaveLen(1), "the copies that pod %s has had", name)
 	}
 	for name, uid := range l.steady {
 		Expect(copies.Of(l.tenant, l.pods.there[name])).To(ConsistOf(uid), "the copy of pod %s is the one from before", name)

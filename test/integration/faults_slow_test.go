@@ -8,7 +8,7 @@ import (
 )
 
 func (f *faults) slowness() {
-	It("a tenant that responds slowly is synced, and does not delay others", func(ctx SpecContext) {
+	It("a tenant that responds slowly is synced, and does not delay others", Label("long"), func(ctx SpecContext) {
 		loads := f.busy(ctx, "slow")
 		before := pace(ctx, f.blue, outage/4)
 		f.far.Slow(300*time.Millisecond, 500*time.Millisecond)

@@ -10,7 +10,7 @@ import (
 )
 
 func (f *faults) superOutage() {
-	It("nothing is lost while the super cluster is unreachable", func(ctx SpecContext) {
+	It("nothing is lost while the super cluster is unreachable", Label("long"), func(ctx SpecContext) {
 		const ns = "super-outage"
 		loads := f.busy(ctx, ns)
 		f.super.Cut()

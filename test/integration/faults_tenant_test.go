@@ -10,7 +10,7 @@ import (
 )
 
 func (f *faults) tenantOutage() {
-	It("a tenant that is unreachable does not delay others, and none of its objects is lost", func(ctx SpecContext) {
+	It("a tenant that is unreachable does not delay others, and none of its objects is lost", Label("long"), func(ctx SpecContext) {
 		loads := f.busy(ctx, "tenant-outage")
 		before := pace(ctx, f.blue, outage/4)
 		f.far.Cut()

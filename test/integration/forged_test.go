@@ -63,6 +63,17 @@ func versions(ctx context.Context, ns string) map[string]string {
 	return all
 }
 
+// settledVersions returns the same as soon as they stay: controllers have work for
+// a while after a pod runs.
+func settledVersions(ctx context.Context, ns string) (all map[string]string) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		all = versions(ctx, ns)
+		g.Consistently(versions).WithContext(ctx).WithArguments(ns).Should(Equal(all))
+	}).WithContext(ctx).WithTimeout(2 * kit.Soon).Should(Succeed())
+	return all
+}
+
 // A tenant may write any label and annotation in its own cluster, including
 // VirtualCluster's. None of them may make an object another tenant's, the
 // platform's, or unmanaged.
@@ -98,7 +109,7 @@ var _ = Describe("A tenant that forges VirtualCluster's labels and annotations",
 	})
 
 	It("has objects of every kind synced as its own, without touching another tenant's", func(ctx SpecContext) {
-		before := versions(ctx, blue.Super(ns))
+		before := settledVersions(ctx, blue.Super(ns))
 		populate(ctx, red, o, ns, 1, forge)
 		shouldBeServed(ctx, red, gears, ns)
 		gear := custom(gears, ns, "x00", "red")
@@ -132,7 +143,7 @@ var _ = Describe("A tenant that forges VirtualCluster's labels and annotations",
 	})
 
 	It("deletes only its own objects", func(ctx SpecContext) {
-		before := versions(ctx, blue.Super(ns))
+		before := settledVersions(ctx, blue.Super(ns))
 		Expect(red.Client.Delete(ctx, kit.Namespace(ns))).To(Succeed())
 		Eventually(kit.Get).WithContext(ctx).WithArguments(super.Client, kit.SuperOf(red, kit.Namespace(ns))).WithTimeout(4 * kit.Soon).
 			Should(MatchError(apierrors.IsNotFound, "not found"))

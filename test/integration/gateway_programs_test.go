@@ -147,6 +147,6 @@ var _ = Describe("kubectl and Helm through the gateway", Ordered, ContinueOnFail
 			p.does(ctx, "first", "get", "configmap", "shop", "-n", ns, "-o", "jsonpath={.data.text}")
 			p.helm(ctx, "uninstall", "shop", "-n", ns)
 			p.does(ctx, "deleted", "delete", "namespace", ns, "--wait=false")
-		}, SpecTimeout(3*kit.Soon))
+		}, SpecTimeout(6*kit.Soon))
 	}
 })

@@ -47,7 +47,12 @@ func userOf(t *local.Tenant, name string, groups ...string) tls.Certificate {
 func tokenOf(ctx context.Context, t *local.Tenant) string {
 	GinkgoHelper()
 	accounts := clientset(t).CoreV1().ServiceAccounts("default")
-	return must(accounts.CreateToken(ctx, "default", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})).Status.Token
+	request := &authenticationv1.TokenRequest{}
+	Eventually(func() (err error) { // when a controller has created the service account
+		request, err = accounts.CreateToken(ctx, "default", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+		return err
+	}).WithContext(ctx).Should(Succeed())
+	return request.Status.Token
 }
 
 var _ = Describe("The gateway", Ordered, ContinueOnFailure, func() {
@@ -206,7 +211,7 @@ var _ = Describe("The gateway", Ordered, ContinueOnFailure, func() {
 		admin := userOf(green, "root", "system:masters")
 		removeTenant(ctx, green.VC)
 		Eventually(changes.ResultChan()).Should(BeClosed())
-		Expect(door.Ask(ctx, &admin, "/tenants/"+green.Key()+"/api").Code).To(Equal(http.StatusUnauthorized))
+		Eventually(func() int { return door.Ask(ctx, &admin, "/tenants/"+green.Key()+"/api").Code }).Should(Equal(http.StatusUnauthorized))
 	})
 })
 
@@ -237,20 +242,31 @@ var _ = Describe("Through the gateway", Ordered, func() {
 		for !strings.Contains(received, "hello") {
 			received += string(buffer[:must(conn.Read(buffer))])
 		}
-	}, SpecTimeout(2*kit.Soon))
+	}, SpecTimeout(6*kit.Soon))
 
 	It("a request wakes a control plane that sleeps, by certificate and by token", func(ctx SpecContext) {
 		red := tenant(ctx, sleeping)
 		via := through(ctx, red)
 		token := tokenOf(ctx, red)
-		shouldSleep(ctx, red)
-		Expect(via.Client.List(ctx, &corev1.NamespaceList{})).To(Succeed())
-		shouldWake(ctx, red, tenancyv1alpha1.ReasonConnection)
-		shouldSleep(ctx, red)
+		// wakes sends a request that has to be answered. The first one may be answered
+		// before the control plane has stopped.
+		wakes := func(request func()) {
+			GinkgoHelper()
+			shouldSleep(ctx, red)
+			Eventually(func() (*tenancyv1alpha1.VirtualCluster, error) {
+				request()
+				return kit.Read(ctx, super.Client, red.VC)()
+			}).WithTimeout(2 * kit.Soon).WithPolling(time.Second).Should(
+				kit.HaveCondition(tenancyv1alpha1.ConditionAwake, metav1.ConditionTrue, tenancyv1alpha1.ReasonConnection))
+			shouldWake(ctx, red, tenancyv1alpha1.ReasonConnection)
+		}
+		wakes(func() { Expect(via.Client.List(ctx, &corev1.NamespaceList{})).To(Succeed()) })
 		config := rest.AnonymousClientConfig(via.Config)
 		config.BearerToken = token
-		_, err := must(kubernetes.NewForConfig(config)).CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
-		Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
-		shouldWake(ctx, red, tenancyv1alpha1.ReasonConnection)
-	}, SpecTimeout(4*time.Minute))
+		stranger := must(kubernetes.NewForConfig(config))
+		wakes(func() {
+			_, err := stranger.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
+			Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
+		})
+	}, SpecTimeout(8*time.Minute))
 })

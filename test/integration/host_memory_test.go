@@ -23,7 +23,6 @@ var _ = Describe("A replica of vc-host with many tenants", func() {
 		if os.Getenv(longer) == "" {
 			Skip("set " + longer + "; make test-long does")
 		}
-		GinkgoT().Setenv("KUBE_CACHE_MUTATION_DETECTOR", "false") // it keeps copies of all objects
 		site := kit.StartSite(ctx)
 		replica := site.StartReplica(ctx, "host-a")
 		resident := func() int {

@@ -41,10 +41,11 @@ func haveHealth(reason string) gomegatypes.GomegaMatcher {
 func inPod(ctx context.Context, super *kit.Site, of *kit.SiteTenant) kubernetes.Interface {
 	GinkgoHelper()
 	const behind = 2 * time.Second
+	key := client.ObjectKeyFromObject(of.Plane) // which a spec reads again meanwhile
 	var known atomic.Pointer[string]
 	learn := func() {
 		plane := &tenancyv1alpha1.HostedControlPlane{}
-		if super.Client.Get(ctx, client.ObjectKeyFromObject(of.Plane), plane) == nil {
+		if super.Client.Get(ctx, key, plane) == nil {
 			known.Store(new(strings.TrimPrefix(plane.Status.PodEndpoint, "https://")))
 		}
 	}
@@ -177,7 +178,7 @@ var _ = Describe("Hosts of an installation", Ordered, func() {
 		leave(from).Kill().Wait(kit.Soon)
 		before := listing.Lists()
 		Eventually(listing.Lists).WithTimeout(later).Should(BeNumerically(">", before+5))
-		Expect(servedBy(ctx)()).NotTo(Equal(from))
+		Eventually(servedBy(ctx)).ShouldNot(Equal(from))
 		listing.Stop()
 		AddReportEntry("killed: longest gap", listing.Gap().String())
 	}, SpecTimeout(2*later))
@@ -192,6 +193,8 @@ var _ = Describe("Hosts of an installation", Ordered, func() {
 			return err
 		}).WithTimeout(later).Should(Succeed())
 		Eventually(kit.Read(ctx, super.Client, store)).WithTimeout(later).Should(haveHealth(tenancyv1alpha1.ReasonHealthy))
+		Eventually(kit.Read(ctx, super.Client, red)).WithTimeout(later).Should(
+			kit.HaveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
 	}, SpecTimeout(4*later))
 
 	It("keep a control plane whose object and keys are deleted by hand", func(ctx SpecContext) {

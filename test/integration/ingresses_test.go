@@ -80,9 +80,9 @@ var _ = Describe("An Ingress", Ordered, func() {
 
 	It("has its addresses synced up", func(ctx SpecContext) {
 		down := kit.SuperOf(red, ingress("web", ""))
-		Expect(kit.Get(ctx, super.Client, down)).To(Succeed())
-		down.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.1"}}
-		Expect(super.Client.Status().Update(ctx, down)).To(Succeed())
+		kit.EditStatus(ctx, super.Client, down, func(i *networkingv1.Ingress) {
+			i.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: "192.0.2.1"}}
+		})
 		Eventually(kit.Read(ctx, red.Client, ingress("web", ""))).
 			Should(HaveField("Status.LoadBalancer.Ingress", ConsistOf(HaveField("IP", "192.0.2.1"))))
 	})

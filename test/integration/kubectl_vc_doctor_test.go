@@ -80,7 +80,7 @@ var _ = Describe("kubectl vc doctor", Ordered, ContinueOnFailure, Label("chart")
 		ended := make(chan printed, 1)
 		go func() {
 			defer GinkgoRecover()
-			ended <- doctor(ctx, append(message("network-policies"), "--probe", "--probe-image=kubectl-vc:dev", "--probe-timeout=30s")...)
+			ended <- doctor(ctx, append(message("network-policies"), "--probe", "--probe-image=kubectl-vc:dev", "--probe-timeout=1m")...)
 		}()
 		// Simulated nodes start pods, which never end.
 		pods := &corev1.PodList{}
@@ -103,7 +103,7 @@ var _ = Describe("kubectl vc doctor", Ordered, ContinueOnFailure, Label("chart")
 	},
 		Entry("all as expected", NodeTimeout(6*kit.Soon), "doctor-probe-enforced", map[string]int32{"allowed": 0, "ingress-denied": 0, "egress-denied": 0}),
 		Entry("a connection that a policy denies", NodeTimeout(6*kit.Soon), "doctor-probe-not-enforced", map[string]int32{"allowed": 0, "ingress-denied": 20, "egress-denied": 20}),
-		Entry("a pod that does not end", NodeTimeout(6*kit.Soon), "doctor-probe-undecided", map[string]int32{"allowed": 0, "ingress-denied": 0}),
+		Entry("a pod that does not end", Label("long"), NodeTimeout(6*kit.Soon), "doctor-probe-undecided", map[string]int32{"allowed": 0, "ingress-denied": 0}),
 	)
 
 	It("finds an installation that works", func(ctx SpecContext) {
@@ -114,7 +114,7 @@ var _ = Describe("kubectl vc doctor", Ordered, ContinueOnFailure, Label("chart")
 		Eventually(doctor).WithContext(ctx).WithArguments(verdict("webhook")).WithPolling(time.Second).Should(HaveField("Out", "OK"))
 		p := doctor(ctx)
 		golden("doctor-installed", p.Out+p.Err)
-	}, NodeTimeout(6*kit.Soon))
+	}, NodeTimeout(10*kit.Soon))
 
 	It("reports certificates that have expired, and those of another authority", func(ctx SpecContext) {
 		earlier := time.Now().Add(-3 * time.Hour)

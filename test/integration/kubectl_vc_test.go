@@ -64,7 +64,7 @@ var varying = []struct {
 	{regexp.MustCompile(`-[0-9a-f]{6}-`), "-xxxxxx-"},
 	{regexp.MustCompile(`https://127\.0\.0\.1:\d+`), "https://ADDRESS"},
 	{regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)`), "TIME"},
-	{regexp.MustCompile(`(?m)\b\d+m?s( +|$)`), "AGE$1"},
+	{regexp.MustCompile(`(?m)\b(\d+(ms|[smh]))+( +|$)`), "AGE$3"}, // also 2m5s
 	{regexp.MustCompile(`v1\.\d+\.\d+`), "v1.x.y"},
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "UID"},
 	{regexp.MustCompile(` +\n`), "\n"},
@@ -167,7 +167,8 @@ var _ = Describe("kubectl vc", Ordered, ContinueOnFailure, func() {
 		Expect(p).To(succeed())
 		Expect(p.Err).To(HavePrefix("The credentials expire at "))
 		c, token := connectBy(p.Out)
-		Expect(c.List(ctx, &corev1.SecretList{})).To(Succeed(), "it has all permissions")
+		// The apiserver knows the ClusterRoleBinding a moment after it was created.
+		Eventually(func() error { return c.List(ctx, &corev1.SecretList{}) }).Should(Succeed(), "it has all permissions")
 		Expect(p.Out).NotTo(ContainSubstring("client-key"))
 		Expect(p.Out).To(ContainSubstring("/tenants/" + vc.Status.ClusterNamespace + "\n"))
 		Expect(p.Out).NotTo(ContainSubstring("tls-server-name"))
@@ -250,6 +251,8 @@ var _ = Describe("kubectl vc", Ordered, ContinueOnFailure, func() {
 	})
 
 	It("describes a tenant", func(ctx SpecContext) {
+		Eventually(kit.Read(ctx, super.Client, vc)).Should(
+			kit.HaveCondition(tenancyv1alpha1.ConditionSynced, metav1.ConditionTrue, tenancyv1alpha1.ReasonNothingPending))
 		p := kubectlVC(ctx, "describe", "red", "-n", team, "--events=0")
 		Expect(p).To(succeed())
 		golden("describe", p.Out)
@@ -261,7 +264,9 @@ var _ = Describe("kubectl vc", Ordered, ContinueOnFailure, func() {
 		const ns = "shop"
 		red := must(super.Connect(ctx, vc))
 		pod := kit.Pod(ns, "web", withHostPath)
-		kit.Create(ctx, red.Client, kit.Namespace(ns), pod)
+		kit.Create(ctx, red.Client, kit.Namespace(ns))
+		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, kit.Namespace(ns))) // or an event may say that the pod waits for it
+		kit.Create(ctx, red.Client, pod)
 		Eventually(kit.Rejections(ctx, red, pod)).WithTimeout(2 * kit.Soon).ShouldNot(BeEmpty())
 		compare := []string{"sync", "red", "pod/web", "-n", team, "--tenant-namespace", ns}
 		p := kubectlVC(ctx, compare...)
@@ -277,7 +282,7 @@ var _ = Describe("kubectl vc", Ordered, ContinueOnFailure, func() {
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(HaveLen(1))
 		Eventually(func() printed { return kubectlVC(ctx, compare...) }).WithTimeout(2 * kit.Soon).WithPolling(time.Second).Should(And(
 			succeed(), HaveField("Out", HavePrefix("Synced\n")), HaveField("Out", MatchRegexp(`(?m)^phase +Running +Running`))))
-		Expect(kubectlVC(ctx, "sync", "red", "-n", team)).To(succeed())
+		Eventually(func() printed { return kubectlVC(ctx, "sync", "red", "-n", team) }).WithPolling(time.Second).Should(succeed())
 
 		p = kubectlVC(ctx, "sync", "red", "pod/none", "-n", team, "--tenant-namespace", ns)
 		Expect(p.Code).To(Equal(exit.NotFound))
@@ -324,7 +329,7 @@ var _ = Describe("kubectl vc", Ordered, ContinueOnFailure, func() {
 		secret := "missing"
 		waiting := &tenancyv1alpha1.VirtualCluster{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: "elsewhere"}}
 		DeferCleanup(func(ctx SpecContext) { beginRemoval(ctx, waiting) })
-		p := kubectlVC(ctx, "create", "elsewhere", "-n", team, "--provisioner=External", "--kubeconfig-secret", secret, "--wait", "--timeout=3s")
+		p := kubectlVC(ctx, "create", "elsewhere", "-n", team, "--provisioner=External", "--kubeconfig-secret", secret, "--wait", "--timeout=15s")
 		Expect(p.Code).To(Equal(exit.TimedOut))
 		golden("create-timeout", regexp.MustCompile(`(?m)^  .*\n`).ReplaceAllString(p.Err, ""))
 	})
@@ -335,11 +340,11 @@ var _ = Describe("kubectl vc", Ordered, ContinueOnFailure, func() {
 		golden("delete-unconfirmed", p.Err)
 		Expect(kit.Get(ctx, super.Client, vc)).To(Succeed())
 
-		p = kubectlVC(ctx, "delete", "red", "-n", team, "--yes", "--timeout", "1m")
+		p = kubectlVC(ctx, "delete", "red", "-n", team, "--yes", "--timeout", "5m")
 		Expect(p).To(succeed())
 		golden("delete", p.Out)
 		kit.ShouldVanish(ctx, super.Client, vc.DeepCopy())
-	}, NodeTimeout(2*time.Minute))
+	}, NodeTimeout(8*kit.Soon))
 })
 
 // connectBy returns a client of a kubeconfig, and its token.

@@ -89,6 +89,7 @@ var _ = Describe("kubectl vc uninstall", Ordered, Label("chart"), func() {
 		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: rbac.Namespace, Name: rbac.Manager}}
 		Eventually(kit.Read(ctx, super.Client, lease)).WithTimeout(2 * kit.Soon).ShouldNot(BeNil())
 		Eventually(kit.Read(ctx, super.Client, tenant)).WithTimeout(2 * kit.Soon).Should(HaveField("Finalizers", Not(BeEmpty())))
+		kit.ShouldExist(ctx, super.Client, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: rbac.Namespace, Name: "vc-manager-webhook"}})
 		orphan := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 			Name: "team-000000-gone", Labels: map[string]string{names.VCName: "gone", names.VCNamespace: "team"},
 			Annotations: map[string]string{names.VCUID: "00000000-0000-0000-0000-000000000000"},
@@ -102,14 +103,14 @@ var _ = Describe("kubectl vc uninstall", Ordered, Label("chart"), func() {
 		Expect(p.Err).To(ContainSubstring("keeps namespace vc-system: it has objects that are not of the installation: ConfigMap mine, Secret vc-store-backup"))
 		kit.ShouldExist(ctx, super.Client, tenant.DeepCopy())
 
-		p = uninstall(ctx, "--purge", "--yes", "--timeout", "2m")
+		p = uninstall(ctx, "--purge", "--yes", "--timeout", "5m")
 		Expect(p).To(succeed())
 		Expect(p.Err).To(HaveSuffix("VirtualCluster is uninstalled\n"))
 		Expect(super.leftovers(ctx)).To(BeEmpty())
 		for _, other := range others {
 			kit.ShouldExist(ctx, super.Client, other)
 		}
-	}, NodeTimeout(10*kit.Soon))
+	}, NodeTimeout(14*kit.Soon))
 
 	It("continues, and then deletes the namespace that nothing of others is in", func(ctx SpecContext) {
 		Expect(super.Client.Delete(ctx, others[0])).To(Succeed())
@@ -121,7 +122,7 @@ var _ = Describe("kubectl vc uninstall", Ordered, Label("chart"), func() {
 	}, NodeTimeout(4*kit.Soon))
 })
 
-var _ = Describe("kubectl vc uninstall --abandon-tenants", Label("chart"), func() {
+var _ = Describe("kubectl vc uninstall --abandon-tenants", Label("chart", "long"), func() {
 	It("deletes the installation and its tenants when vc-manager and vc-host do not run any more", func(ctx SpecContext) {
 		super := newHelmed(ctx)
 		super.Must(ctx, "install", "virtualcluster", chartDir, "--create-namespace")
@@ -137,15 +138,16 @@ var _ = Describe("kubectl vc uninstall --abandon-tenants", Label("chart"), func(
 		}}
 		keys := &corev1.Secret{ObjectMeta: held}
 		plane.Name, keys.Name = tenancyv1alpha1.HostedControlPlaneName, tenancyv1alpha1.HostedControlPlaneKeys
-		kit.Create(ctx, super.Client, root, plane, keys)
+		kit.Create(ctx, super.Client, root, keys)
+		Eventually(super.Client.Create).WithContext(ctx).WithArguments(plane).Should(Succeed()) // when its kind is served, too
 		kubeconfig := filepath.Join(super.Dir, "super.kubeconfig")
 		Expect(kubectlVCWith(ctx, kubeconfig, "uninstall", "--purge", "--yes").Code).To(Equal(exit.Failed))
 
-		Expect(kubectlVCWith(ctx, kubeconfig, "uninstall", "--purge", "--yes", "--abandon-tenants", "--timeout=2m")).To(succeed())
+		Expect(kubectlVCWith(ctx, kubeconfig, "uninstall", "--purge", "--yes", "--abandon-tenants", "--timeout=5m")).To(succeed())
 		Expect(super.leftovers(ctx)).To(BeEmpty())
 		kit.ShouldVanish(ctx, super.Client, root)
 		kit.ShouldVanish(ctx, super.Client, kit.Namespace(rbac.Namespace))
-	}, NodeTimeout(10*kit.Soon))
+	}, NodeTimeout(14*kit.Soon))
 })
 
 // leftovers returns the names of objects of an installation that are left.

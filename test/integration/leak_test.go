@@ -180,9 +180,9 @@ var _ = Describe("A tenant that reads everything there is to read", Ordered, fun
 		gear := custom(gears, ns, "g", "red")
 		kit.Create(ctx, red.Client, gear)
 		copied := kit.SuperOf(red, gear)
-		kit.ShouldExist(ctx, super.Client, copied)
-		copied.Object["status"] = map[string]any{"list": []any{map[string]any{"message": "in " + copied.GetNamespace() + " for " + red.Key()}}}
-		Expect(super.Client.Status().Update(ctx, copied)).To(Succeed())
+		kit.EditStatus(ctx, super.Client, copied, func(u *unstructured.Unstructured) {
+			u.Object["status"] = map[string]any{"list": []any{map[string]any{"message": "in " + u.GetNamespace() + " for " + red.Key()}}}
+		})
 		Eventually(kit.Read(ctx, red.Client, gear)).Should(WithTransform(text, ContainSubstring(in)))
 		catalog := custom(catalogs, "", "c-"+red.VC.Name, "of "+red.Key())
 		catalog.SetLabels(map[string]string{names.Public: "true"})

@@ -76,7 +76,7 @@ var _ = Describe("A tenant whose data is destroyed under load", func() {
 	})
 })
 
-var _ = Describe("A tenant whose data is restored from a backup", func() {
+var _ = Describe("A tenant whose data is restored from a backup", Label("long"), func() {
 	It("is synced from there, and keeps its copies until an admin confirms their deletion", func(ctx SpecContext) {
 		f := farTenant(ctx)
 		red := f.tenant

@@ -7,10 +7,12 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gexec"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -66,13 +68,44 @@ func (m *movedTenant) arrives(ctx context.Context, store string) {
 	}).WithContext(ctx).WithTimeout(4 * moveTime).WithPolling(100 * time.Millisecond).Should(Succeed())
 }
 
-// reaches waits until a status of the HostedControlPlane is as a function says.
+// reaches waits until a status of the HostedControlPlane is, or was since it was
+// read last, as a function says. It watches: a phase may be over in a moment.
 func (m *movedTenant) reaches(ctx context.Context, phase func(tenancyv1alpha1.HostedControlPlaneStatus) bool) {
 	GinkgoHelper()
-	Eventually(func() (bool, error) {
-		err := kit.Get(ctx, m.super.Client, m.plane)
-		return phase(m.plane.Status), err
-	}).WithContext(ctx).WithTimeout(2 * moveTime).WithPolling(5 * time.Millisecond).Should(BeTrue())
+	ctx, cancel := context.WithTimeout(ctx, 2*moveTime)
+	defer cancel()
+	since := &client.ListOptions{Namespace: m.plane.Namespace, Raw: &metav1.ListOptions{ResourceVersion: m.plane.ResourceVersion}}
+	watching := must(m.super.Client.Watch(ctx, &tenancyv1alpha1.HostedControlPlaneList{}, since))
+	defer watching.Stop()
+	for !phase(m.plane.Status) {
+		select {
+		case event := <-watching.ResultChan(): // it is closed when the time is over
+			plane, found := event.Object.(*tenancyv1alpha1.HostedControlPlane)
+			Expect(found).To(BeTrue(), "%+v after %+v", event, m.plane.Status)
+			m.plane = plane
+		case <-time.After(kit.Poll): // a phase may depend on the time
+		}
+	}
+}
+
+// hangs begins a move to the store second, which hangs while the data is copied. It
+// begins again if it was too late for that.
+func (m *movedTenant) hangs(ctx context.Context, second *gexec.Session) {
+	GinkgoHelper()
+	for range 5 {
+		m.ask(ctx, "second")
+		m.reaches(ctx, isStopped)
+		second.Signal(syscall.SIGSTOP)
+		Expect(kit.Get(ctx, m.super.Client, m.plane)).To(Succeed())
+		if isStopped(m.plane.Status) && !isSwitched(m.plane.Status) {
+			return
+		}
+		second.Signal(syscall.SIGCONT)
+		m.arrives(ctx, "second")
+		m.ask(ctx, "default")
+		m.arrives(ctx, "default")
+	}
+	Fail("each move was over before the store could hang")
 }
 
 // The phases of a move to the store second.

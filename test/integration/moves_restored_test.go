@@ -14,7 +14,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/kit"
 )
 
-var _ = Describe("A HostedControlPlane that has lost its status, as one from a backup", Ordered, func() {
+var _ = Describe("A HostedControlPlane that has lost its status, as one from a backup", Label("long"), Ordered, func() {
 	var (
 		super   *kit.Site
 		second  *gexec.Session

@@ -45,8 +45,10 @@ var _ = Describe("A tenant with a syncer that is moved to another store", Ordere
 	}
 	create := func(ctx context.Context, name string) types.UID {
 		GinkgoHelper()
-		_, err := red.client.CoreV1().Pods(ns).Create(ctx, kit.Pod(ns, name), metav1.CreateOptions{})
-		Expect(err).NotTo(HaveOccurred())
+		Eventually(func() error { // when the namespace has its service account
+			_, err := red.client.CoreV1().Pods(ns).Create(ctx, kit.Pod(ns, name), metav1.CreateOptions{})
+			return err
+		}).Should(Succeed())
 		return runs(ctx, name)
 	}
 

@@ -125,15 +125,13 @@ var _ = Describe("A tenant that is moved to another store", Ordered, func() {
 		Expect(listing.Failures()).To(BeEmpty())
 	}, SpecTimeout(4*later))
 
-	It("is served from the old store if the new one hangs during the copy", func(ctx SpecContext) {
+	It("is served from the old store if the new one hangs during the copy", Label("long"), func(ctx SpecContext) {
 		red.ask(ctx, "default")
 		red.arrives(ctx, "default")
 		writing := startWriter(ctx, tenants, "hang")
 		DeferCleanup(writing.stop)
 		DeferCleanup(func() { second.Signal(syscall.SIGCONT) })
-		red.ask(ctx, "second")
-		red.reaches(ctx, isStopped)
-		second.Signal(syscall.SIGSTOP)
+		red.hangs(ctx, second)
 		Expect(red.message(ctx, tenancyv1alpha1.ReasonMoveFailed)).To(ContainSubstring("is retried"))
 		acknowledged := writing.written()
 		Eventually(writing.written).WithTimeout(later).Should(BeNumerically(">", acknowledged+10))
@@ -145,7 +143,7 @@ var _ = Describe("A tenant that is moved to another store", Ordered, func() {
 		writing.check(ctx, tenants)
 	}, SpecTimeout(8*later))
 
-	It("arrives, whenever the replica that moves it is killed", func(ctx SpecContext) {
+	It("arrives, whenever the replica that moves it is killed", Label("long"), func(ctx SpecContext) {
 		late := func(s tenancyv1alpha1.HostedControlPlaneStatus) bool {
 			return isStopped(s) && time.Since(s.Move.StartTime.Time) > 2*time.Second // of which it has whole ones
 		}
@@ -183,7 +181,7 @@ var _ = Describe("A tenant that is moved to another store", Ordered, func() {
 		}
 	}, SpecTimeout(30*later))
 
-	It("leaves data behind if its object is removed by force, which is reported, and deleted when told", func(ctx SpecContext) {
+	It("leaves data behind if its object is removed by force, which is reported, and deleted when told", Label("long"), func(ctx SpecContext) {
 		blue := kit.VirtualCluster(func(vc *tenancyv1alpha1.VirtualCluster) {
 			vc.Spec.Provisioner = ""
 			vc.Spec.ControlPlane = &tenancyv1alpha1.ControlPlaneSpec{Store: "second"}
@@ -203,7 +201,7 @@ var _ = Describe("A tenant that is moved to another store", Ordered, func() {
 			kit.Edit(ctx, super.Client, store, func(s *tenancyv1alpha1.ControlPlaneStore) { s.Spec.DeleteOrphans = names })
 		}
 
-		By("keeping the data of a control red.plane that exists")
+		By("keeping the data of a control plane that exists")
 		remove(name, red.plane.Namespace)
 		Consistently(orphans, "5s").Should(BeNil())
 		Expect(kit.Read(ctx, super.Client, blue)()).To(

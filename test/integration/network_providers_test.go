@@ -33,14 +33,19 @@ type cloud struct {
 	has map[[2]string]types.UID
 	// replies are what it does for a network, by the name.
 	replies map[string]func(ctx context.Context) (contract.State, error)
-	// keeps are the names of the networks that it does not delete yet.
+	// prepares are what it does for a pod, by the name.
+	prepares map[string]func(contract.Pod) (contract.Attachment, error)
+	// pods are the UIDs of the copies that it has prepared.
+	pods map[types.UID]bool
+	// keeps are the names of the networks and pods that it does not release yet.
 	keeps map[string]bool
 }
 
 func newCloud(kind string) *cloud {
 	return &cloud{
 		kind: kind, has: map[[2]string]types.UID{}, keeps: map[string]bool{},
-		replies: map[string]func(context.Context) (contract.State, error){},
+		replies:  map[string]func(context.Context) (contract.State, error){},
+		prepares: map[string]func(contract.Pod) (contract.Attachment, error){}, pods: map[types.UID]bool{},
 	}
 }
 
@@ -74,6 +79,41 @@ func (c *cloud) Delete(_ context.Context, n contract.Network) (bool, error) {
 	return true, nil
 }
 
+func (c *cloud) PreparePod(_ context.Context, p contract.Pod) (contract.Attachment, error) {
+	c.mu.Lock()
+	prepare := c.prepares[p.Name]
+	c.pods[p.UID] = true
+	c.mu.Unlock()
+	if prepare != nil {
+		return prepare(p)
+	}
+	return contract.Attachment{Ready: true, CNIArgs: "port-of-" + p.Name}, nil
+}
+
+func (c *cloud) ReleasePod(_ context.Context, p contract.Pod) (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.keeps[p.Name] {
+		return false, nil
+	}
+	delete(c.pods, p.UID)
+	return true, nil
+}
+
+// prepare sets what it does for pods of a name.
+func (c *cloud) prepare(name string, with func(contract.Pod) (contract.Attachment, error)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.prepares[name] = with
+}
+
+// attends reports whether it has prepared a copy.
+func (c *cloud) attends(copied *corev1.Pod) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pods[copied.UID]
+}
+
 // reply sets what it does for networks of a name.
 func (c *cloud) reply(name string, with func(ctx context.Context) (contract.State, error)) {
 	c.mu.Lock()
@@ -81,7 +121,7 @@ func (c *cloud) reply(name string, with func(ctx context.Context) (contract.Stat
 	c.replies[name] = with
 }
 
-// keep sets whether it deletes networks of a name.
+// keep sets whether it releases networks and pods of a name.
 func (c *cloud) keep(name string, keeps bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -217,7 +257,7 @@ var _ = Describe("Providers of networks", Ordered, func() {
 	})
 
 	It("delete networks when their pods have ended, before the finalizer goes", func(ctx SpecContext) {
-		n, pod := network("leaving", networkv1.TypeVPC, withVPC("leaving")), kit.Pod("default", "leaving", onNetwork("leaving"))
+		n, pod := network("leaving", networkv1.TypeVPC, withVPC("leaving")), kit.Pod("default", "leaver", onNetwork("leaving"))
 		createNetwork(ctx, red, n)
 		kit.Create(ctx, red.Client, pod)
 		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, pod))).Should(copiedTo(red, "leaving"))

@@ -107,7 +107,9 @@ var _ = Describe("Networks that are kept apart", Ordered, func() {
 	})
 
 	It("have a policy in each namespace where they have pods, before the first of these", func(ctx SpecContext) {
-		Eventually(policiesIn(red, ns)).WithContext(ctx).Should(ConsistOf(always))
+		for _, in := range []string{ns, elsewhere} {
+			Eventually(policiesIn(red, in)).WithContext(ctx).Should(ConsistOf(always))
+		}
 		first := kit.Pod(ns, "first", onNetwork("front"))
 		kit.Create(ctx, red.Client, first)
 		kit.ShouldExist(ctx, super.Client, kit.SuperOf(red, first))

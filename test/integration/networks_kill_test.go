@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/netip"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -105,6 +106,8 @@ func (p *networkProcess) run(ctx context.Context, write int, before bool, done f
 		Tenant:  who,
 		Vault:   &networks.Vault{Reader: super.Client, Guard: guardOf(k.wrap(super.Client), who.UID), Kind: p.secrets, Tenant: who},
 		Cluster: networkCluster{processCluster{k.wrap(p.tenant.Client), p.cache}, p.tenant.Config, p.http},
+
+		ServiceRanges: []netip.Prefix{netip.MustParsePrefix(p.tenant.VC.Status.ServiceCIDR)},
 		Pods: func(context.Context) (map[string]int, error) {
 			return map[string]int{"net-1": int(p.pods.Load())}, nil
 		},
@@ -120,11 +123,12 @@ func (p *networkProcess) run(ctx context.Context, write int, before bool, done f
 	runUntil(ctx, syncer.Run, kill, 100*time.Millisecond, done)
 }
 
-var _ = Describe("A syncer that is killed at every write for a network", Ordered, func() {
+var _ = Describe("A syncer that is killed at every write for a network", Label("long"), Ordered, func() {
 	var p *networkProcess
 
 	BeforeAll(func(ctx SpecContext) {
 		t := tenant(ctx)
+		endpointsOfAPI(ctx, t)
 		takeSyncerAway()
 		p = newNetworkProcess(ctx, t)
 	})
@@ -144,7 +148,8 @@ var _ = Describe("A syncer that is killed at every write for a network", Ordered
 			return n.Status.Phase
 		}
 		reach(ctx, "the default network is ready", func() bool { return phase("default") == networkv1.PhaseReady })
-		for _, of := range []*networkv1.Network{network("net-1", networkv1.TypeFlat), network("net-1", networkv1.TypeVPC, withVPC("vpc-1"))} {
+		ranges := []networkv1.CIDR{partOf(p.tenant, 64, 27), partOf(p.tenant, 128, 27)}
+		for _, of := range []*networkv1.Network{network("net-1", networkv1.TypeFlat, withRanges(ranges...)), network("net-1", networkv1.TypeVPC, withVPC("vpc-1"))} {
 			createNetwork(ctx, p.tenant, of)
 			reach(ctx, "the network is ready", func() bool { return phase("net-1") == networkv1.PhaseReady })
 			provided := BeEmpty()
@@ -152,6 +157,13 @@ var _ = Describe("A syncer that is killed at every write for a network", Ordered
 				provided = Equal(of.UID)
 			}
 			Expect(p.cloud.of(p.tenant, "net-1")).To(provided)
+			if of.Spec.Service != nil {
+				Expect(rangesOf(ctx, p.tenant, "net-1")()).To(ConsistOf(string(ranges[0]), string(ranges[1])))
+			}
+			service, slice := apiServiceOf("net-1")
+			reach(ctx, "its Services are there", func() bool {
+				return kit.Get(ctx, p.tenant.Client, service) == nil && kit.Get(ctx, p.tenant.Client, slice) == nil
+			})
 			p.pods.Store(2)
 			Expect(p.tenant.Client.Delete(ctx, found)).To(Succeed())
 			reach(ctx, "the network waits for its pods", func() bool { return phase("net-1") == networkv1.PhaseTerminating })
@@ -164,6 +176,13 @@ var _ = Describe("A syncer that is killed at every write for a network", Ordered
 			p.pods.Store(0)
 			Expect(p.cloud.of(p.tenant, "net-1")).To(provided)
 			reach(ctx, "the network is gone", func() bool { return apierrors.IsNotFound(kit.Get(ctx, p.tenant.Client, found)) })
+			reach(ctx, "its ranges are gone", func() bool {
+				left, err := rangesOf(ctx, p.tenant, "net-1")()
+				return err == nil && len(left) == 0
+			})
+			for _, obj := range []client.Object{service, slice} {
+				Expect(kit.Get(ctx, p.tenant.Client, obj)).To(MatchError(apierrors.IsNotFound, "not found"), "it is deleted before the network is gone")
+			}
 			Expect(p.cloud.of(p.tenant, "net-1")).To(BeEmpty())
 			Expect(p.released.Swap(0)).To(BeNumerically(">=", 2), "its policies are deleted before it is gone")
 		}

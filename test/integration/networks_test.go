@@ -104,12 +104,14 @@ var _ = Describe("Networks", Ordered, func() {
 			Expect(err).NotTo(HaveOccurred(), string(out))
 			return string(out)
 		}
+		// The pods of the samples need it.
+		kit.ShouldExist(ctx, red.Client, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "default"}})
 		kubectl("apply", "--filename", "../../config/samples/networks")
 		Eventually(kit.Read(ctx, red.Client, network("my-network", ""))).Should(isReady())
 		Eventually(kit.Read(ctx, red.Client, network("vpc-1", ""))).Should(inPhase(networkv1.PhasePending, networkv1.ReasonNoProvider))
 		Eventually(kit.Read(ctx, red.Client, network("mizar-1", ""))).Should(inPhase(networkv1.PhasePending, networkv1.ReasonNoProvider))
 		Eventually(kit.Read(ctx, red.Client, network("ranges", ""))).Should(
-			inPhase(networkv1.PhaseFailed, networkv1.ReasonServiceRangesUnsupported))
+			inPhase(networkv1.PhaseFailed, networkv1.ReasonServiceRangesOutside))
 		for name, of := range map[string]string{"nginx-default": "default", "nginx": "my-network"} {
 			Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, kit.Pod("default", name)))).Should(copiedTo(red, of))
 		}
@@ -276,6 +278,30 @@ var _ = Describe("Networks", Ordered, func() {
 		By("taking the late pod in a network of that name")
 		createNetwork(ctx, red, network("leaving", networkv1.TypeFlat))
 		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, late))).Should(copiedTo(red, "leaving"))
+	})
+
+	It("have one default network at a time, although a tenant has two that were one", func(ctx SpecContext) {
+		old, chosen := kit.Pod("default", "before"), kit.Pod("default", "chooses", onNetwork("default"))
+		kit.Create(ctx, red.Client, old)
+		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, old))).Should(copiedTo(red, "default"))
+		own := network("main", networkv1.TypeFlat)
+		createNetwork(ctx, red, own)
+
+		template := filepath.Join(GinkgoT().TempDir(), "network.json")
+		Expect(os.WriteFile(template, []byte(`{"metadata": {"name": "main"}, "spec": {"type": "flat"}}`), 0o600)).To(Succeed())
+		useSyncer(account, func(o *app.Options) { o.Networks, o.Patrol, o.DefaultNetworkTemplate = true, 3*time.Second, template })
+		for _, t := range []*local.Tenant{red, blue} {
+			for _, name := range []string{"main", "default"} {
+				Eventually(kit.Read(ctx, t.Client, network(name, ""))).Should(isReady())
+			}
+		}
+		Expect(kit.Read(ctx, red.Client, own)()).To(HaveField("UID", own.UID), "it is the tenant's own")
+		after := kit.Pod("default", "after")
+		kit.Create(ctx, red.Client, after)
+		kit.Create(ctx, red.Client, chosen)
+		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, after))).Should(copiedTo(red, "main"))
+		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, chosen))).Should(copiedTo(red, "default"))
+		Expect(kit.Read(ctx, super.Client, kit.SuperOf(red, old))()).To(copiedTo(red, "default"))
 	})
 })
 

@@ -56,9 +56,15 @@ func programsOf(ctx context.Context, t *local.Tenant) programs {
 	GinkgoHelper()
 	secret := &corev1.Secret{}
 	Expect(super.Client.Get(ctx, client.ObjectKey{Namespace: t.Key(), Name: names.AdminKubeconfigSecret}, secret)).To(Succeed())
+	return programsWith(secret.Data[names.AdminKubeconfigKey])
+}
+
+// programsWith returns programs that use a kubeconfig.
+func programsWith(kubeconfig []byte) programs {
+	GinkgoHelper()
 	p := programs{dir: kit.TempDir()}
 	p.kubeconfig = filepath.Join(p.dir, "kubeconfig")
-	Expect(os.WriteFile(p.kubeconfig, secret.Data[names.AdminKubeconfigKey], 0o600)).To(Succeed())
+	Expect(os.WriteFile(p.kubeconfig, kubeconfig, 0o600)).To(Succeed())
 	return p
 }
 
@@ -74,9 +80,16 @@ func (p programs) apply(ctx context.Context, name, manifest string) error {
 	return nil
 }
 
+// applied applies a manifest as soon as the tenant serves its kinds: discovery has
+// them a moment after they are established.
+func applied(ctx context.Context, p programs, name, manifest string) {
+	GinkgoHelper()
+	Eventually(p.apply).WithContext(ctx).WithArguments(name, manifest).Should(Succeed())
+}
+
 // run runs an operator until the container of specs ends. It must not end
-// before.
-func (o operator) run(ctx context.Context, p programs) {
+// before. Later flags win.
+func (o operator) run(ctx context.Context, p programs, more ...string) {
 	GinkgoHelper()
 	if os.Getenv(o.binary) == "" {
 		Skip("set " + o.binary + "; make test-integration does")
@@ -87,7 +100,7 @@ func (o operator) run(ctx context.Context, p programs) {
 	p.write("tls/tls.key", string(key))
 	_, port, err := net.SplitHostPort(kit.FreeAddress(ctx))
 	Expect(err).NotTo(HaveOccurred())
-	flags := append([]string{"--webhook-port=" + port, "--" + o.certificates + "=" + filepath.Join(p.dir, "tls")}, o.flags...)
+	flags := slices.Concat([]string{"--webhook-port=" + port, "--" + o.certificates + "=" + filepath.Join(p.dir, "tls")}, o.flags, more)
 	session, err := gexec.Start(p.command(context.WithoutCancel(ctx), o.binary, flags...), GinkgoWriter, GinkgoWriter)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() {
@@ -193,7 +206,7 @@ spec:
 		red, blue = tenant(ctx, within), tenant(ctx, within)
 		prepare(ctx, red)
 		prepare(ctx, blue)
-		all := trustManagerCRDs.definitions(ctx, publishedTo(withinRange))
+		all := trustManagerCRDs.Definitions(ctx, publishedTo(withinRange))
 		for _, shared := range all {
 			share(ctx, shared)
 			if shared.Spec.Names.Kind == "Bundle" {
@@ -203,10 +216,10 @@ spec:
 		serving(ctx, red, all)
 		serving(ctx, blue, all)
 		trustManager.run(ctx, programsOf(ctx, red))
-	}, NodeTimeout(reconciled))
+	}, NodeTimeout(2*reconciled))
 
 	It("reconciles the objects of its tenant, which pods use, and no other tenant has them", func(ctx SpecContext) {
-		Expect(programsOf(ctx, red).apply(ctx, "bundle", manifest("first"))).To(Succeed())
+		applied(ctx, programsOf(ctx, red), "bundle", manifest("first"))
 		Eventually(keys(ctx, red)).WithTimeout(reconciled).Should(ConsistOf("first"))
 		Eventually(kit.Read(ctx, red.Client, bundle())).Should(WithTransform(text, ContainSubstring(`"reason":"Synced"`)))
 
@@ -250,7 +263,7 @@ spec:
 	It("does not notice that the shared CRD replaces the tenant's own, and that this comes back", func(ctx SpecContext) {
 		green := tenant(ctx)
 		prepare(ctx, green)
-		own := trustManagerCRDs.definitions(ctx, func(d *apiextensionsv1.CustomResourceDefinition) {
+		own := trustManagerCRDs.Definitions(ctx, func(d *apiextensionsv1.CustomResourceDefinition) {
 			spec := d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
 			spec.Properties["contact"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
 			d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"] = spec
@@ -260,7 +273,7 @@ spec:
 		}
 		serving(ctx, green, own)
 		trustManager.run(ctx, programsOf(ctx, green))
-		Expect(programsOf(ctx, green).apply(ctx, "bundle", manifest("own"))).To(Succeed())
+		applied(ctx, programsOf(ctx, green), "bundle", manifest("own"))
 		kit.Edit(ctx, green.Client, bundle(), func(u *unstructured.Unstructured) {
 			Expect(unstructured.SetNestedField(u.Object, "jane", "spec", "contact")).To(Succeed())
 		})
@@ -343,7 +356,7 @@ spec:
 	BeforeAll(func(ctx SpecContext) {
 		useSyncer(account)
 		red, blue = tenant(ctx, within), tenant(ctx, within)
-		all = append(clusterAPICRDs.definitions(ctx, clusterAPIInstalled, publishedTo(withinRange)), provider("PlainMachine"), provider("PlainMachineTemplate"))
+		all = append(clusterAPICRDs.Definitions(ctx, clusterAPIInstalled, publishedTo(withinRange)), provider("PlainMachine"), provider("PlainMachineTemplate"))
 		for _, d := range all {
 			share(ctx, d)
 		}
@@ -351,13 +364,13 @@ spec:
 		serving(ctx, blue, all)
 		user = programsOf(ctx, red)
 		clusterAPI.run(ctx, user)
-	}, NodeTimeout(reconciled))
+	}, NodeTimeout(2*reconciled))
 
 	It("reconciles the objects of its tenant, and no other tenant has them", func(ctx SpecContext) {
 		for _, d := range all[:len(all)-2] {
 			Expect(kit.Read(ctx, red.Client, d)()).To(servedVersions("v1beta2"), "the version that is stored, as there is a conversion webhook")
 		}
-		Expect(user.apply(ctx, "shop", manifest)).To(Succeed())
+		applied(ctx, user, "shop", manifest)
 		shouldHaveMachines(ctx, 2)
 		for _, kind := range []string{"Cluster", "MachineDeployment", "MachineSet", "Machine"} {
 			Expect(listed(ctx, blue, clusterAPIVersion, kind)()).To(BeEmpty(), kind)

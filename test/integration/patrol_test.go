@@ -43,7 +43,7 @@ var _ = Describe("The patrol", func() {
 		found := func() (float64, error) {
 			return syncer.Metric("vc_syncer_patrol_findings_total", map[string]string{"kind": "Service"})
 		}
-		Expect(found()).To(BeZero())
+		before := must(found()) // on a busy machine, it may find what is still being created
 
 		lost := &atomic.Int64{}
 		undo := lossy.On(func(r *http.Request) bool {
@@ -57,7 +57,7 @@ var _ = Describe("The patrol", func() {
 		DeferCleanup(undo)
 		kit.Edit(ctx, red.Client, svc, func(s *corev1.Service) { s.Spec.Ports[0].Port = 81 })
 		Eventually(lost.Load).Should(BeNumerically(">=", 1))
-		Eventually(found).WithTimeout(2 * kit.Soon).Should(BeNumerically(">=", 1))
+		Eventually(found).WithTimeout(2 * kit.Soon).Should(BeNumerically(">", before))
 		Expect(kit.Read(ctx, super.Client, copied)()).To(havePort(80), "the apiserver loses writes")
 
 		undo()

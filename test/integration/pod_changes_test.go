@@ -237,7 +237,11 @@ var _ = Describe("A pod that runs", Ordered, func() {
 
 		By("another controller of the super cluster making the last change")
 		says(corev1.ConditionFalse, metav1.NewTime(time.Now().Add(-time.Hour)))
-		Eventually(kit.Read(ctx, super.Client, copied)).Should(havePodCondition(gate, corev1.ConditionFalse))
+		// Only a later change shows in the copy that the syncer has seen the time.
+		kit.Edit(ctx, red.Client, p, func(p *corev1.Pod) { p.Labels["later"] = "yes" })
+		Eventually(kit.Read(ctx, super.Client, copied)).Should(And(
+			havePodCondition(gate, corev1.ConditionFalse), HaveField("Labels", HaveKeyWithValue("later", "yes")),
+		))
 		kit.SetPodStatus(ctx, super.Client, copied, func(s *corev1.PodStatus) {
 			*conditionIn(s, gate) = podCondition(gate, corev1.ConditionTrue)
 		})

@@ -12,7 +12,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/kit"
 )
 
-var _ = Describe("A replica of vc-host whose ports for pods are all in use", func() {
+var _ = Describe("A replica of vc-host whose ports for pods are all in use", Label("long"), func() {
 	const later = 6 * kit.Soon
 
 	It("reports it in a condition, and starts the control plane when a port is free", func(ctx SpecContext) {

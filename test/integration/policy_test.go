@@ -101,6 +101,9 @@ var _ = Describe("The policy of a tenant", Ordered, func() {
 		Expect(kit.Read(ctx, super.Client, copied)()).To(enforcing("baseline"))
 		follows(ctx, &tenancyv1alpha1.TenantPolicy{PodSecurity: tenancyv1alpha1.PodSecurityRestricted})
 		Eventually(kit.Read(ctx, super.Client, copied)).Should(enforcing("restricted"))
+		Eventually(func() error { // admission sees the label a moment later
+			return super.Client.Create(ctx, kit.Pod(copied.Name, "probe"), client.DryRunAll)
+		}).Should(MatchError(ContainSubstring(`violates PodSecurity "restricted:latest"`)))
 		p := kit.Pod(ns, "root")
 		kit.Create(ctx, red.Client, p)
 		Eventually(kit.Rejections(ctx, red, p)).Should(ContainElement(ContainSubstring(`violates PodSecurity "restricted:latest"`)))

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -9,17 +10,21 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/cli/exit"
 	gateway "github.com/virtualcluster/virtualcluster/gateway/app"
+	"github.com/virtualcluster/virtualcluster/internal/pki"
 	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
@@ -62,15 +67,21 @@ var _ = Describe("Projects", Ordered, ContinueOnFailure, func() {
 		kubeconfig  string   // of that user, for the API of projects
 	)
 
-	// kubectl runs an unmodified kubectl as build.
+	// try runs an unmodified kubectl as build.
+	try := func(ctx context.Context, args ...string) (string, error) {
+		out, err := exec.CommandContext(ctx, os.Getenv(kubectlBinary), append([]string{"--kubeconfig", kubeconfig}, args...)...).CombinedOutput()
+		return string(out), err
+	}
+	// kubectl does the same, and expects that it succeeds.
 	kubectl := func(ctx context.Context, args ...string) string {
 		GinkgoHelper()
-		out, err := exec.CommandContext(ctx, os.Getenv(kubectlBinary), append([]string{"--kubeconfig", kubeconfig}, args...)...).CombinedOutput()
-		Expect(err).NotTo(HaveOccurred(), string(out))
-		return string(out)
+		out, err := try(ctx, args...)
+		Expect(err).NotTo(HaveOccurred(), out)
+		return out
 	}
 
 	BeforeAll(func(ctx SpecContext) {
+		aliasIsFree(ctx, "shop")
 		shop, store = tenant(ctx, withAlias("shop"), withMembers("jane", build)), tenant(ctx)
 		_, config := newAccount(ctx, "build")
 		token = []string{"Authorization", "Bearer " + config.BearerToken}
@@ -87,13 +98,13 @@ var _ = Describe("Projects", Ordered, ContinueOnFailure, func() {
 	})
 
 	It("are listed, got and watched by kubectl, for their members", func(ctx SpecContext) {
-		Eventually(func() string { return kubectl(ctx, "get", "projects") }).WithTimeout(kit.Soon).Should(MatchRegexp(`(?m)^NAME\s+PHASE\s+VERSION\s+AGE\n^shop\s+`))
+		Eventually(try).WithContext(ctx).WithArguments("get", "projects").WithTimeout(kit.Soon).Should(MatchRegexp(`(?m)^NAME\s+PHASE\s+VERSION\s+AGE\n^shop\s+`))
 		Expect(kubectl(ctx, "get", "projects.tenancy.x-k8s.io", "-o", "wide")).To(ContainSubstring(shop.Key()))
 		Expect(kubectl(ctx, "get", "project", "shop", "-o", "yaml")).To(And(ContainSubstring("clusterKey: "+shop.Key()), Not(ContainSubstring("members"))))
 		Expect(kubectl(ctx, "get", "projects", "-o", "name")).To(Equal("project.tenancy.x-k8s.io/shop\n"))
 		Expect(kubectl(ctx, "describe", "project", "shop")).To(ContainSubstring(shop.Key()))
 		Expect(kubectl(ctx, "api-resources", "--no-headers")).To(MatchRegexp(`(?m)^projects\s+tenancy.x-k8s.io/v1alpha1\s+false\s+Project$`))
-		Expect(kubectl(ctx, "get", "projects", "-w", "--request-timeout=2s")).To(ContainSubstring("shop"))
+		Expect(kubectl(ctx, "get", "projects", "-w", "--request-timeout=10s")).To(ContainSubstring("shop"))
 		jane, joe := kit.SuperUser(super, "jane"), kit.SuperUser(super, "joe")
 		Eventually(func() string { return door.Ask(ctx, &jane, projectsPath).Body }).WithTimeout(kit.Soon).Should(ContainSubstring(`"name":"shop"`))
 		Expect(door.Ask(ctx, &joe, projectsPath).Body).To(ContainSubstring(`"items":[]`))
@@ -108,10 +119,29 @@ var _ = Describe("Projects", Ordered, ContinueOnFailure, func() {
 		letsView(ctx, shop, "member:"+build)
 		for _, path := range []string{pods, "/tenants/" + shop.Key() + "/api/v1/pods", "/api/v1/tenants/shop/pods", "/api/v1/pods?project=shop"} {
 			Eventually(func() int { return door.Ask(ctx, &jane, path).Code }).WithTimeout(kit.Soon).Should(Equal(http.StatusOK), path)
-			Expect(door.Ask(ctx, nil, path, token...).Code).To(Equal(http.StatusOK), path)
+			Eventually(func() int { return door.Ask(ctx, nil, path, token...).Code }).WithTimeout(kit.Soon).Should(Equal(http.StatusOK), path)
 		}
 		Expect(door.Ask(ctx, &jane, "/tenants/"+store.Key()+"/api").Code).To(Equal(http.StatusForbidden), "she is no member")
 		Expect(door.Ask(ctx, &jane, "/tenants/system/api").Code).To(Equal(http.StatusForbidden), "the super cluster is closed")
+	})
+
+	It("lead their members to a converted tenant, beside the users of its own CA", func(ctx SpecContext) {
+		light := kit.Tenant(ctx, super, kit.VirtualCluster(converted, withAlias("light"), withMembers("jane")))
+		keys := &corev1.Secret{}
+		Expect(super.Client.Get(ctx, client.ObjectKey{Namespace: light.Key(), Name: "converted-keys"}, keys)).To(Succeed())
+		now := time.Now()
+		pair := must(pki.ParseAuthorities(keys.Data["ca.crt"], keys.Data["ca.key"], now).Signer(now).Client("zoe", []string{"team"}, time.Hour, now))
+		jane, zoe := kit.SuperUser(super, "jane", "system:masters"), must(tls.X509KeyPair(pair.CertPEM, pair.KeyPEM))
+		const path = "/tenants/light/api/v1/namespaces/default/configmaps"
+		for user, certificate := range map[string]tls.Certificate{"member:jane": jane, "zoe": zoe} {
+			Eventually(func() string { return door.Ask(ctx, &certificate, path).Body }).WithTimeout(kit.Soon).Should(ContainSubstring(`\"` + user + `\" cannot list`))
+			letsView(ctx, light, user)
+			Eventually(func() int { return door.Ask(ctx, &certificate, path).Code }).WithTimeout(kit.Soon).Should(Equal(http.StatusOK), user)
+			Expect(door.Ask(ctx, &certificate, "/tenants/light/api/v1/namespaces/default/secrets").Code).To(Equal(http.StatusForbidden))
+		}
+		setMembers(ctx, light)
+		Eventually(func() int { return door.Ask(ctx, &jane, path).Code }).WithTimeout(kit.Soon).Should(Equal(http.StatusForbidden))
+		Expect(door.Ask(ctx, &zoe, path).Code).To(Equal(http.StatusOK))
 	})
 
 	It("are listed and chosen by kubectl vc project", func(ctx SpecContext) {

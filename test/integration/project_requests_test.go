@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -36,6 +37,32 @@ func virtualClusterOf(ctx context.Context, project string) *tenancyv1alpha1.Virt
 	Expect(super.Client.List(ctx, list, client.MatchingFields{"spec.alias": project})).To(Succeed())
 	Expect(list.Items).To(HaveLen(1))
 	return &list.Items[0]
+}
+
+// oneOf runs requests at the same time, of which one at most may succeed, and the
+// others must fail for a reason. The platform deletes what it has not decided in
+// time: if that was the one, another succeeds a moment later.
+func oneOf(requests []func() error, reason metav1.StatusReason) {
+	GinkgoHelper()
+	got := reasons(requests)
+	Expect(got[""]+got[reason]).To(Equal(len(requests)), "%v", got)
+	if got[""] == 0 {
+		Eventually(requests[0]).WithPolling(time.Second).Should(Succeed())
+		got[""]++
+	}
+	Expect(got[""]).To(Equal(1))
+}
+
+// inTime repeats a request that the platform has not decided in time: a busy machine
+// does not get to all of many in ten seconds.
+func inTime(ctx context.Context, request func() error) func() error {
+	return func() error {
+		for {
+			if err := request(); !apierrors.IsTimeout(err) || ctx.Err() != nil {
+				return err
+			}
+		}
+	}
 }
 
 // reasons runs requests at the same time, and returns how many of them ended
@@ -108,10 +135,16 @@ var _ = Describe("Requested projects", Ordered, ContinueOnFailure, func() {
 		return file
 	}
 
+	// ended deletes a project, which the gateway knows a moment after its creation.
+	ended := func(ctx context.Context, user, project string) {
+		GinkgoHelper()
+		Eventually(func() error { return of(user).Delete(ctx, kit.Project(project)) }).Should(Succeed())
+	}
+
 	// gone deletes a project and waits until it is gone.
 	gone := func(ctx context.Context, user, project string) {
 		GinkgoHelper()
-		Expect(of(user).Delete(ctx, kit.Project(project))).To(Succeed())
+		ended(ctx, user, project)
 		Eventually(kit.Get).WithContext(ctx).WithArguments(super.Client, &tenancyv1alpha1.ProjectClaim{ObjectMeta: metav1.ObjectMeta{Name: project}}).
 			WithTimeout(2 * kit.Soon).Should(MatchError(apierrors.IsNotFound, "not found"))
 	}
@@ -130,6 +163,7 @@ var _ = Describe("Requested projects", Ordered, ContinueOnFailure, func() {
 				{Kind: tenancyv1alpha1.MemberUser, Name: "joe"}, {Kind: tenancyv1alpha1.MemberGroup, Name: "builders"},
 			}
 		})
+		aliasIsFree(ctx, "shop")
 		Eventually(func() error {
 			return of("joe").Create(ctx, kit.ProjectRequest("dry", wide), client.DryRunAll)
 		}).Should(Succeed(), "the gateway knows the templates")
@@ -157,7 +191,7 @@ var _ = Describe("Requested projects", Ordered, ContinueOnFailure, func() {
 			return kubectl(ctx, "jane", "shop", "auth", "can-i", "*", "*", "--all-namespaces")
 		}).WithTimeout(2*kit.Soon).
 			Should(ContainSubstring("yes"), "she is admin inside")
-	}, SpecTimeout(4*kit.Soon))
+	}, SpecTimeout(8*kit.Soon))
 
 	It("say what is wrong with a request", func(ctx SpecContext) {
 		for _, tc := range []struct{ user, name, spec, want string }{
@@ -187,7 +221,7 @@ var _ = Describe("Requested projects", Ordered, ContinueOnFailure, func() {
 		Expect(out).To(Equal("project.tenancy.x-k8s.io \"shop\" deleted\n"))
 		Eventually(func() error { return of("jane").Create(ctx, kit.ProjectRequest("shop", "")) }).WithTimeout(2 * kit.Soon).Should(Succeed())
 		gone(ctx, "jane", "shop")
-	}, SpecTimeout(4*kit.Soon))
+	}, SpecTimeout(8*kit.Soon))
 
 	It("are requested and deleted by kubectl vc project", func(ctx SpecContext) {
 		kubeconfig := kubeconfigOf("kim", "projects")
@@ -221,31 +255,32 @@ var _ = Describe("Requested projects", Ordered, ContinueOnFailure, func() {
 			all := make([]func() error, clients)
 			for i := range all {
 				c := of("joe")
-				all[i] = func() error { return c.Create(ctx, kit.ProjectRequest(names(i), wide)) }
+				all[i] = inTime(ctx, func() error { return c.Create(ctx, kit.ProjectRequest(names(i), wide)) })
 			}
 			return all
 		}
 		last := request(func(i int) string { return fmt.Sprintf("last-%d", i) })
-		Expect(reasons(last)).To(Equal(map[metav1.StatusReason]int{"": 1, metav1.StatusReasonForbidden: clients - 1}))
+		oneOf(last, metav1.StatusReasonForbidden)
 		list := &tenancyv1alpha1.VirtualClusterList{}
 		Expect(super.Client.List(ctx, list, client.InNamespace(wide))).To(Succeed())
 		Expect(list.Items).To(HaveLen(3))
 		Eventually(func() ([]tenancyv1alpha1.ProjectClaim, error) {
 			claims := &tenancyv1alpha1.ProjectClaimList{}
 			err := super.Client.List(ctx, claims)
-			return claims.Items, err
+			// That of an earlier spec is there until its project is gone.
+			return slices.DeleteFunc(claims.Items, func(c tenancyv1alpha1.ProjectClaim) bool { return c.Spec.Template != wide }), err
 		}).Should(HaveLen(3), "rejected claims are deleted")
 		gone(ctx, "joe", "held-0")
 		Eventually(func() error { return of("joe").Create(ctx, kit.ProjectRequest("again", wide)) }).Should(Succeed(), "a deletion frees the slot")
-	}, SpecTimeout(5*kit.Soon))
+	}, SpecTimeout(8*kit.Soon))
 
 	It("have one owner when many users request one name at once", func(ctx SpecContext) {
 		all := make([]func() error, clients)
 		for i := range all {
 			c := of(fmt.Sprintf("racer-%d", i))
-			all[i] = func() error { return c.Create(ctx, kit.ProjectRequest("race", small)) }
+			all[i] = inTime(ctx, func() error { return c.Create(ctx, kit.ProjectRequest("race", small)) })
 		}
-		Expect(reasons(all)).To(Equal(map[metav1.StatusReason]int{"": 1, metav1.StatusReasonAlreadyExists: clients - 1}))
+		oneOf(all, metav1.StatusReasonAlreadyExists)
 		virtualClusterOf(ctx, "race")
 	}, SpecTimeout(3*kit.Soon))
 
@@ -255,7 +290,7 @@ var _ = Describe("Requested projects", Ordered, ContinueOnFailure, func() {
 		held := func() error { return of("bob").Create(ctx, kit.ProjectRequest("name", small)) }
 		const finalizer = "example.com/held"
 		kit.Edit(ctx, super.Client, vc, func(vc *tenancyv1alpha1.VirtualCluster) { controllerutil.AddFinalizer(vc, finalizer) })
-		Expect(of("ann").Delete(ctx, kit.Project("name"))).To(Succeed())
+		ended(ctx, "ann", "name")
 		Eventually(kit.Read(ctx, super.Client, vc)).WithTimeout(2 * kit.Soon).Should(HaveField("Finalizers", Equal([]string{finalizer})))
 		Expect(held()).To(MatchError(apierrors.IsAlreadyExists, "the VirtualCluster exists"))
 		Expect(of("ann").Create(ctx, kit.ProjectRequest("other", small))).To(MatchError(apierrors.IsForbidden, "its slot is taken, too"))
@@ -270,7 +305,7 @@ var _ = Describe("Requested projects", Ordered, ContinueOnFailure, func() {
 		Consistently(held).Should(MatchError(apierrors.IsAlreadyExists, "a namespace of the project exists"))
 		Expect(super.Client.Delete(ctx, left)).To(Succeed())
 		Eventually(held).WithTimeout(2 * kit.Soon).Should(Succeed())
-	}, SpecTimeout(6*kit.Soon))
+	}, SpecTimeout(9*kit.Soon))
 
 	It("end with their VirtualClusters when an admin deletes these", func(ctx SpecContext) {
 		Expect(of("eva").Create(ctx, kit.ProjectRequest("admin", small))).To(Succeed())
@@ -279,7 +314,7 @@ var _ = Describe("Requested projects", Ordered, ContinueOnFailure, func() {
 		kit.ShouldVanish(ctx, super.Client, &tenancyv1alpha1.ProjectClaim{ObjectMeta: metav1.ObjectMeta{Name: "admin"}})
 		Eventually(func() error { return of("eva").Create(ctx, kit.ProjectRequest("admin", small)) }).Should(Succeed())
 		Expect(virtualClusterOf(ctx, "admin").UID).NotTo(Equal(vc.UID))
-	}, SpecTimeout(4*kit.Soon))
+	}, SpecTimeout(8*kit.Soon))
 
 	It("are limited together by a ResourceQuota of the namespace", func(ctx SpecContext) {
 		const count = corev1.ResourceName("count/virtualclusters.tenancy.x-k8s.io")

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/alias"
 	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
@@ -17,6 +19,13 @@ import (
 // withAlias returns a change that gives a VirtualCluster an alias.
 func withAlias(alias string) func(*tenancyv1alpha1.VirtualCluster) {
 	return func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Alias = alias }
+}
+
+// aliasIsFree waits until no VirtualCluster of earlier specs has an alias, also none
+// that is being deleted.
+func aliasIsFree(ctx context.Context, name string) {
+	GinkgoHelper()
+	Eventually(alias.List).WithContext(ctx).WithArguments(super.Client, name).WithTimeout(recovery).Should(BeEmpty())
 }
 
 var _ = Describe("An alias", Ordered, func() {
@@ -34,6 +43,7 @@ var _ = Describe("An alias", Ordered, func() {
 	}
 
 	It("leads to its tenant in each form, and passes to the next holder when that is gone", func(ctx SpecContext) {
+		aliasIsFree(ctx, "shop")
 		red := tenant(ctx, withAlias("shop"))
 		via := through(ctx, red)
 		door := kit.DoorOf(via.Config)
@@ -66,5 +76,5 @@ var _ = Describe("An alias", Ordered, func() {
 		removeTenant(ctx, red.VC)
 		Eventually(aliasHeld(ctx, blue)).Should(Equal(tenancyv1alpha1.ReasonAliasHeld))
 		Eventually(func() int { return door.Ask(ctx, &adminOfBlue, "/tenants/shop/api").Code }).WithTimeout(kit.Soon).Should(Equal(http.StatusOK))
-	}, SpecTimeout(2*kit.Soon))
+	}, SpecTimeout(9*kit.Soon))
 })

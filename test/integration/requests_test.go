@@ -28,6 +28,11 @@ var _ = DescribeTable("The requests for one pod are one for each relevant state,
 		kit.Create(ctx, red.Client, one)
 		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(ContainElement("one"))
 		// The event comes from the scheduler, which may be late.
+		Eventually(func() ([]corev1.Event, error) {
+			list, copied := &corev1.EventList{}, kit.SuperOf(red, one)
+			err := super.Client.List(ctx, list, client.InNamespace(copied.Namespace), client.MatchingFields{"involvedObject.name": copied.Name})
+			return list.Items, err
+		}).ShouldNot(BeEmpty(), "events in the super cluster")
 		Eventually(syncer.Requests).WithContext(ctx).Should(WithTransform(
 			func(now local.Requests) local.Requests { return now.Since(before) }, HaveKey("tenant create events")))
 		settle(ctx)

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
@@ -15,6 +17,17 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
+
+// statesOf returns the states of a tenant's VirtualCluster from now on. It misses
+// none that lasts only for a moment, as a spec that polls may do.
+func statesOf(ctx context.Context, t *local.Tenant) <-chan watch.Event {
+	GinkgoHelper()
+	w, err := super.Client.Watch(ctx, &tenancyv1alpha1.VirtualClusterList{},
+		client.InNamespace(t.VC.Namespace), client.MatchingFields{metav1.ObjectNameField: t.VC.Name})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(w.Stop)
+	return w.ResultChan()
+}
 
 var _ = Describe("A syncer that restarts", Ordered, func() {
 	const ns = "busy"
@@ -33,7 +46,7 @@ var _ = Describe("A syncer that restarts", Ordered, func() {
 				restartSyncer()
 			}
 		}
-		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(HaveLen(total))
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).WithTimeout(2 * kit.Soon).Should(HaveLen(total))
 		Expect(podNames(ctx, super.Client, red.Super(ns))).To(ConsistOf(must(podNames(ctx, red.Client, ns))))
 	})
 
@@ -101,9 +114,10 @@ var _ = Describe("A tenant's apiserver that restarts", func() {
 		}
 		before := must(kit.Read(ctx, super.Client, kit.SuperOf(red, kit.Pod(ns, "before")))()).UID
 
+		states := statesOf(ctx, red)
 		kit.Edit(ctx, super.Client, red.VC, restart)
-		Eventually(kit.Read(ctx, super.Client, red.VC)).
-			Should(kit.HaveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionFalse, tenancyv1alpha1.ReasonStarting))
+		Eventually(states).Should(Receive(HaveField("Object",
+			kit.HaveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionFalse, tenancyv1alpha1.ReasonStarting))))
 		kit.Create(ctx, blue.Client, kit.Pod(ns, "meanwhile"))
 		Eventually(running).WithContext(ctx).WithArguments(blue.Client, ns).Should(ConsistOf("before", "meanwhile"))
 		Expect(super.WaitReady(ctx, red.VC)).To(Succeed())

@@ -46,7 +46,11 @@ rules:
   expression: "!object.spec.containers.exists(c, c.image.endsWith(':root'))"
   message: images of root are not allowed here
 `), 0o600)).To(Succeed())
-		useSyncer(account, func(o *app.Options) { o.QuotaValidation, o.QuotaRules = true, file })
+		useSyncer(account, func(o *app.Options) {
+			o.QuotaValidation, o.QuotaRules = true, file
+			// A tenant is also told of a rule that takes too long, as on a machine that stands still.
+			o.Timeout, o.QuotaValidationTimeout = asLong, kit.Soon
+		})
 	})
 
 	It("of the platform and of the tenant keep a pod pending until it satisfies them", func(ctx SpecContext) {

@@ -18,6 +18,9 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
+// Node ports that specs choose are below 30086: Kubernetes assigns those last to
+// Services that choose none.
+
 // haveType matches a Service of a type that satisfies further matchers.
 func haveType(kind corev1.ServiceType, more ...gomegatypes.GomegaMatcher) gomegatypes.GomegaMatcher {
 	return And(append(more, HaveField("Spec.Type", kind))...)
@@ -106,26 +109,26 @@ var _ = Describe("A Service", Ordered, func() {
 
 		kit.Edit(ctx, super.Client, kit.SuperOf(red, svc), func(s *corev1.Service) { s.Spec.Ports[0].NodePort = 0 })
 		Eventually(down).Should(WithTransform(nodePorts, Equal(nodePorts(svc))))
-		kit.Edit(ctx, red.Client, svc, func(s *corev1.Service) { s.Spec.Ports[0].NodePort = 30555 })
-		Eventually(down).Should(WithTransform(nodePorts, HaveExactElements(int32(30555))))
+		kit.Edit(ctx, red.Client, svc, func(s *corev1.Service) { s.Spec.Ports[0].NodePort = 30055 })
+		Eventually(down).Should(WithTransform(nodePorts, HaveExactElements(int32(30055))))
 	})
 
 	It("gets an event when a node port is in use, and the node port when it is free", func(ctx SpecContext) {
 		other := service("default", "first")
 		other.Spec.Type = corev1.ServiceTypeNodePort
-		other.Spec.Ports[0].NodePort = 30777
+		other.Spec.Ports[0].NodePort = 30077
 		kit.Create(ctx, super.Client, other)
 		DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(super.Client.Delete(ctx, other))).To(Succeed()) })
 
 		svc := service(ns, "second")
 		svc.Spec.Type = corev1.ServiceTypeNodePort
-		svc.Spec.Ports[0].NodePort = 30777
+		svc.Spec.Ports[0].NodePort = 30077
 		kit.Create(ctx, red.Client, svc)
 		Eventually(kit.Rejections(ctx, red, svc)).Should(ContainElement(
-			And(ContainSubstring("nodePort: Invalid value: 30777: provided port is already allocated"), Not(ContainSubstring(red.Key())))))
+			And(ContainSubstring("nodePort: Invalid value: 30077: provided port is already allocated"), Not(ContainSubstring(red.Key())))))
 
 		Expect(super.Client.Delete(ctx, other)).To(Succeed())
-		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, svc))).Should(WithTransform(nodePorts, HaveExactElements(int32(30777))))
+		Eventually(kit.Read(ctx, super.Client, kit.SuperOf(red, svc))).Should(WithTransform(nodePorts, HaveExactElements(int32(30077))))
 	})
 
 	It("has the status of its load balancer", func(ctx SpecContext) {

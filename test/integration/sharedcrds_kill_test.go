@@ -120,7 +120,7 @@ func storeInVersion(name string) definitionChange {
 	}
 }
 
-var _ = Describe("A syncer that is killed at every write of a shared CRD", Ordered, func() {
+var _ = Describe("A syncer that is killed at every write of a shared CRD", Label("long"), Ordered, func() {
 	var t *local.Tenant
 	var p *sharingProcess
 

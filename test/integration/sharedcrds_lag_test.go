@@ -37,7 +37,7 @@ func buildCustomResourceServer(ctx context.Context) string {
 	return program
 }
 
-var _ = Describe("A CRD that is shared with a tenant of which one apiserver lags", Ordered, func() {
+var _ = Describe("A CRD that is shared with a tenant of which one apiserver lags", Label("long"), Ordered, func() {
 	const never = 1 << 30
 	var (
 		first  *local.Tenant // through the apiserver that does not lag
@@ -85,7 +85,7 @@ var _ = Describe("A CRD that is shared with a tenant of which one apiserver lags
 		})}
 		removing = func() {}
 		p = newSharingProcess(ctx, first)
-	}, NodeTimeout(5*time.Minute))
+	}, NodeTimeout(10*time.Minute))
 
 	BeforeEach(func() { removing = func() {} })
 	AfterEach(func() { second.CatchUp() })

@@ -30,7 +30,7 @@ func sleeping(vc *tenancyv1alpha1.VirtualCluster) {
 // has closed its watches.
 func shouldSleep(ctx context.Context, t *local.Tenant) {
 	GinkgoHelper()
-	Eventually(kit.Read(ctx, super.Client, t.VC)).WithTimeout(2*kit.Soon + idle*time.Second).Should(And(
+	Eventually(kit.Read(ctx, super.Client, t.VC)).WithTimeout(3*kit.Soon + idle*time.Second).Should(And(
 		kit.HaveCondition(tenancyv1alpha1.ConditionAwake, metav1.ConditionFalse, tenancyv1alpha1.ReasonIdle),
 		kit.HaveCondition(tenancyv1alpha1.ConditionSyncing, metav1.ConditionTrue, tenancyv1alpha1.ReasonAsleep),
 		kit.HaveCondition(tenancyv1alpha1.ConditionReady, metav1.ConditionTrue, tenancyv1alpha1.ReasonReady),
@@ -41,10 +41,10 @@ func shouldSleep(ctx context.Context, t *local.Tenant) {
 // and its objects are synced.
 func shouldWake(ctx context.Context, t *local.Tenant, reason string) {
 	GinkgoHelper()
-	Eventually(kit.Read(ctx, super.Client, t.VC)).WithTimeout(2 * kit.Soon).Should(And(
+	Eventually(statesOf(ctx, t)).WithTimeout(2 * kit.Soon).Should(Receive(HaveField("Object", And( // it may soon sleep again
 		kit.HaveCondition(tenancyv1alpha1.ConditionAwake, metav1.ConditionTrue, reason),
 		kit.HaveCondition(tenancyv1alpha1.ConditionSyncing, metav1.ConditionTrue, tenancyv1alpha1.ReasonReady),
-		HaveField("Status.Phase", tenancyv1alpha1.PhaseRunning)))
+		HaveField("Status.Phase", tenancyv1alpha1.PhaseRunning)))))
 }
 
 // annotate sets an annotation of a VirtualCluster.
@@ -136,8 +136,11 @@ var _ = Describe("A tenant whose control plane sleeps", Ordered, func() {
 		watch, err := red.Client.Watch(ctx, &corev1.PodList{}, client.InNamespace(ns))
 		Expect(err).NotTo(HaveOccurred())
 		defer watch.Stop()
-		Consistently(kit.Read(ctx, super.Client, red.VC)).WithTimeout((idle + 5) * time.Second).Should(
-			kit.HaveCondition(tenancyv1alpha1.ConditionAwake, metav1.ConditionTrue, tenancyv1alpha1.ReasonRequested))
+		awake := WithTransform(func(vc *tenancyv1alpha1.VirtualCluster) bool {
+			return meta.IsStatusConditionTrue(vc.Status.Conditions, tenancyv1alpha1.ConditionAwake)
+		}, BeTrue())
+		Eventually(kit.Read(ctx, super.Client, red.VC)).Should(awake, "the watch has woken it if it slept again")
+		Consistently(kit.Read(ctx, super.Client, red.VC)).WithTimeout((idle + 5) * time.Second).Should(awake)
 	})
 
 	It("is closed while it is paused, and works afterwards", func(ctx SpecContext) {
@@ -156,8 +159,7 @@ var _ = Describe("A tenant whose control plane sleeps", Ordered, func() {
 
 	It("is deleted while it sleeps", func(ctx SpecContext) {
 		shouldSleep(ctx, red)
-		Expect(super.Client.Delete(ctx, red.VC)).To(Succeed())
-		kit.ShouldVanish(ctx, super.Client, red.VC)
+		removeTenant(ctx, red.VC)
 	})
 })
 
@@ -174,7 +176,7 @@ var _ = Describe("A tenant whose workloads are scaled to zero while its control 
 
 		annotate(ctx, red, names.WokenAt, time.Now().UTC().Format(time.RFC3339))
 		shouldWake(ctx, red, tenancyv1alpha1.ReasonRequested)
-		Eventually(running).WithContext(ctx).WithArguments(super.Client, red.Super(ns)).Should(HaveLen(4))
+		Eventually(running).WithContext(ctx).WithArguments(red.Client, ns).Should(HaveLen(4)) // which keeps it awake
 		web := must(kit.Read(ctx, red.Client, deployment(ns, "web", 0))())
 		Expect(*web.Spec.Replicas).To(BeEquivalentTo(3))
 		Expect(web.Annotations).NotTo(HaveKey(names.ReplicasAwake))
@@ -182,7 +184,7 @@ var _ = Describe("A tenant whose workloads are scaled to zero while its control 
 })
 
 var _ = Describe("The schedule of a control plane", func() {
-	It("puts it to sleep in spite of a watch, and wakes it", func(ctx SpecContext) {
+	It("puts it to sleep in spite of a watch, and wakes it", Label("long"), func(ctx SpecContext) {
 		red := tenant(ctx)
 		watch, err := red.Client.Watch(ctx, &corev1.PodList{})
 		Expect(err).NotTo(HaveOccurred())
@@ -192,12 +194,12 @@ var _ = Describe("The schedule of a control plane", func() {
 				Schedule: &tenancyv1alpha1.SleepSchedule{Asleep: "* * * * *"},
 			}}
 		})
-		Eventually(kit.Read(ctx, super.Client, red.VC)).WithTimeout(90 * time.Second).Should(
+		Eventually(kit.Read(ctx, super.Client, red.VC)).WithTimeout(time.Minute + 2*kit.Soon).Should(
 			kit.HaveCondition(tenancyv1alpha1.ConditionAwake, metav1.ConditionFalse, tenancyv1alpha1.ReasonSchedule))
 		changeVC(ctx, red, func(vc *tenancyv1alpha1.VirtualCluster) {
 			vc.Spec.ControlPlane.Sleep.Schedule = &tenancyv1alpha1.SleepSchedule{Asleep: "0 0 1 1 *", Awake: "* * * * *"}
 		})
-		Eventually(kit.Read(ctx, super.Client, red.VC)).WithTimeout(90 * time.Second).Should(
+		Eventually(kit.Read(ctx, super.Client, red.VC)).WithTimeout(time.Minute + 2*kit.Soon).Should(
 			kit.HaveCondition(tenancyv1alpha1.ConditionAwake, metav1.ConditionTrue, tenancyv1alpha1.ReasonSchedule))
 	})
 

@@ -161,7 +161,7 @@ var _ = Describe("Volumes", Ordered, func() {
 		shouldBind(ctx, blue, blues)
 		Expect(blues.Spec.VolumeName).NotTo(Equal(db.Spec.VolumeName))
 		for t, own := range map[*local.Tenant]string{red: db.Spec.VolumeName, blue: blues.Spec.VolumeName} {
-			Expect(volumesOf(ctx, t)).To(ConsistOf(own))
+			Eventually(volumesOf).WithContext(ctx).WithArguments(t).Should(ConsistOf(own))
 		}
 	})
 
@@ -382,8 +382,9 @@ var _ = Describe("Volumes", Ordered, func() {
 		Consistently(kit.Get).WithContext(ctx).WithArguments(super.Client, kit.SuperOf(blue, claim(ns, "two", class.Name))).ShouldNot(Succeed())
 
 		kit.Edit(ctx, super.Client, blue.VC.DeepCopy(), func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Sync = nil })
-		shouldBind(ctx, blue, claim(ns, "two", class.Name))
-		Eventually(volumesOf).WithContext(ctx).WithArguments(blue).Should(HaveLen(1))
+		two := claim(ns, "two", class.Name)
+		shouldBind(ctx, blue, two)
+		Eventually(volumesOf).WithContext(ctx).WithArguments(blue).Should(ConsistOf(two.Spec.VolumeName))
 	})
 
 	It("are deleted with a namespace", func(ctx SpecContext) {

@@ -127,7 +127,7 @@ var _ = Describe("The store of an installation", Ordered, func() {
 		}
 		reconciler.Store.Service = types.NamespacedName{Namespace: rbac.Namespace, Name: "vc-store"}
 		DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, object)).To(Succeed()) })
-		Expect(ensure(ctx)).To(Succeed())
+		Eventually(ensure).WithContext(ctx).Should(Succeed()) // once the apiserver knows all of its roles
 		etcd = startMember(ctx)
 	})
 

@@ -1,6 +1,3 @@
-// Package integration tests the whole path: real apiservers for the super
-// cluster and every tenant, in a vc-standalone of their own, and the syncer in
-// this process.
 package integration
 
 import (
@@ -43,7 +40,7 @@ func TestIntegration(t *testing.T) { kit.Run(t, "Integration") }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	logger = kit.NewLogger()
-	super, account = kit.StartSuper(ctx)
+	super, account = kit.StartSuper(ctx, "--converted-tenants")
 	current = func() *local.Syncer { return local.StartSyncer(account, logger) }
 	syncer = current()
 	DeferCleanup(func() { Expect(syncer.Stop()).To(Succeed()) })

@@ -105,7 +105,7 @@ var _ = Describe("A validator", Ordered, func() {
 	const ns = "limited"
 	v := &byName{}
 	var red *local.Tenant
-	withValidator(v)
+	withValidator(v, func(o *app.Options) { o.Patrol = noPatrol }) // which validates rejected objects again
 
 	BeforeAll(func(ctx SpecContext) {
 		red = tenant(ctx)

@@ -64,9 +64,11 @@ var _ = Describe("A VirtualCluster", func() {
 		Eventually(podNames).WithContext(ctx).WithArguments(super.Client, red.Super("busy")).ShouldNot(BeEmpty())
 		removeTenant(ctx, vc)
 		Expect(superNamespaces(ctx, vc)).To(BeEmpty())
-		// The syncer may have been about to create another one; the super
-		// cluster's garbage collector would delete it.
-		Consistently(superNamespaces).WithContext(ctx).WithArguments(vc).Should(BeEmpty())
+		// The syncer may have been about to create another one, which the super
+		// cluster's garbage collector deletes.
+		Eventually(func(g Gomega) {
+			g.Consistently(superNamespaces).WithContext(ctx).WithArguments(vc).Should(BeEmpty())
+		}).WithContext(ctx).WithTimeout(2 * kit.Soon).Should(Succeed())
 		Expect(red.Client.List(ctx, &corev1.NamespaceList{})).NotTo(Succeed())
 	})
 
@@ -148,7 +150,7 @@ var _ = DescribeTable("A VirtualCluster that cannot run reports the reason in it
 	Entry("a provisioner that this manager lacks", func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Provisioner = tenancyv1alpha1.ProvisionerNative },
 		tenancyv1alpha1.ReasonProvisionerUnavailable, "Hosted"),
 	Entry("a provisioner of a platform's own that this manager lacks", func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Provisioner = "Magic" },
-		tenancyv1alpha1.ReasonProvisionerUnavailable, "it has: External, Hosted"),
+		tenancyv1alpha1.ReasonProvisionerUnavailable, "it has: Converted, External, Hosted"),
 	Entry("a namespace so long that the key is too long", func(vc *tenancyv1alpha1.VirtualCluster) {
 		vc.Namespace = "a-namespace-with-a-very-long-name-for-a-team-" + fmt.Sprint(time.Now().UnixNano()%1e9)
 	}, tenancyv1alpha1.ReasonNameTooLong, "shorter"),

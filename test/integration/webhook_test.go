@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/pem"
+	"fmt"
 	"maps"
 	"net"
 	"net/http"
@@ -101,6 +102,7 @@ func (r webhookReplica) register(ctx context.Context) {
 	called := &configuration.Webhooks[0].ClientConfig
 	url := "https://" + r.address + *called.Service.Path
 	*called = admissionregistrationv1.WebhookClientConfig{URL: &url}
+	configuration.Webhooks[0].TimeoutSeconds = new(int32(30)) // a busy machine delays an answer
 	kit.Create(ctx, super.Client, configuration)
 	DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, configuration)).To(Succeed()) })
 }
@@ -131,6 +133,14 @@ func replace(ctx context.Context, data map[string][]byte) {
 	GinkgoHelper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: webhookSecret.Namespace, Name: webhookSecret.Name}}
 	kit.Edit(ctx, super.Client, secret, func(s *corev1.Secret) { maps.Copy(s.Data, data) })
+}
+
+// webhookAnswers waits until the super cluster gets answers of the webhook.
+func webhookAnswers(ctx context.Context) {
+	GinkgoHelper()
+	vc := virtualCluster(withRule("objekt.metadata"))
+	Eventually(func() error { return super.Client.Create(ctx, vc, client.DryRunAll) }).Should(
+		MatchError(ContainSubstring("undeclared reference to 'objekt'")))
 }
 
 var _ = Describe("The certificate of the manager's webhook", Ordered, func() {
@@ -166,13 +176,6 @@ var _ = Describe("The certificate of the manager's webhook", Ordered, func() {
 		}).WithContext(ctx).Should(Succeed())
 		return certificate
 	}
-	// serves asserts that the super cluster gets answers of the webhook.
-	serves := func(ctx context.Context) {
-		GinkgoHelper()
-		vc := virtualCluster(withRule("objekt.metadata"))
-		Eventually(func() error { return super.Client.Create(ctx, vc, client.DryRunAll) }).Should(
-			MatchError(ContainSubstring("undeclared reference to 'objekt'")))
-	}
 
 	It("is served as soon as the super cluster can verify it", func(ctx SpecContext) {
 		for _, replica := range replicas {
@@ -182,7 +185,7 @@ var _ = Describe("The certificate of the manager's webhook", Ordered, func() {
 
 	It("is one for replicas that start at once without a Secret", func(ctx SpecContext) {
 		agree(ctx)
-		serves(ctx)
+		webhookAnswers(ctx)
 	})
 
 	It("is replaced while it is served, when it has expired", func(ctx SpecContext) {
@@ -200,7 +203,7 @@ var _ = Describe("The certificate of the manager's webhook", Ordered, func() {
 		Eventually(kept(ctx, "tls.crt")).ShouldNot(BeElementOf(before, string(expired.CertPEM)))
 		Expect(agree(ctx)).NotTo(BeElementOf(before, string(expired.CertPEM)))
 		Expect(kept(ctx, servingcert.AuthoritiesKey)()).To(Equal(string(ca.CertPEM)), "the authority is kept")
-		serves(ctx)
+		webhookAnswers(ctx)
 	})
 
 	It("is replaced while it is served, when it is of another authority", func(ctx SpecContext) {
@@ -212,7 +215,7 @@ var _ = Describe("The certificate of the manager's webhook", Ordered, func() {
 		replace(ctx, map[string][]byte{"tls.crt": foreign.CertPEM, "tls.key": foreign.KeyPEM, servingcert.AuthoritiesKey: ca.CertPEM})
 		Eventually(kept(ctx, servingcert.AuthoritiesKey)).ShouldNot(ContainSubstring(string(ca.CertPEM)))
 		agree(ctx)
-		serves(ctx)
+		webhookAnswers(ctx)
 	})
 
 	It("is made again when its Secret is deleted, and published again when that is undone", func(ctx SpecContext) {
@@ -228,7 +231,7 @@ var _ = Describe("The certificate of the manager's webhook", Ordered, func() {
 			c.Webhooks[0].ClientConfig.CABundle = nil
 		})
 		agree(ctx)
-		serves(ctx)
+		webhookAnswers(ctx)
 	})
 })
 
@@ -237,6 +240,7 @@ var _ = Describe("The manager's webhook", Ordered, func() {
 		replica := startWebhook(ctx)
 		replica.register(ctx)
 		Eventually(replica.ready(ctx)).Should(Equal(http.StatusOK))
+		webhookAnswers(ctx)
 	})
 
 	It("rejects rules that do not compile when they are written, and nothing else", func(ctx SpecContext) {
@@ -267,6 +271,22 @@ var _ = Describe("The manager's webhook", Ordered, func() {
 		Expect(super.Client.Create(ctx, other, client.DryRunAll)).To(Succeed())
 	})
 
+	It("rejects fields that a converted tenant does not support", func(ctx SpecContext) {
+		paused := func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Paused = true }
+		rejected := And(MatchError(apierrors.IsInvalid, "invalid"), MatchError(ContainSubstring("spec.paused: Forbidden: converted tenants do not have it yet")))
+		Expect(super.Client.Create(ctx, virtualCluster(converted, paused), client.DryRunAll)).To(rejected)
+		light := virtualCluster(converted)
+		kit.Create(ctx, super.Client, light)
+		DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(super.Client.Delete(ctx, light))).To(Succeed()) })
+		Eventually(func() error {
+			changed := light.DeepCopy()
+			Expect(kit.Get(ctx, super.Client, changed)).To(Succeed())
+			paused(changed)
+			return super.Client.Update(ctx, changed)
+		}).WithContext(ctx).Should(rejected)
+		kit.Edit(ctx, super.Client, light, func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Weight = 3 })
+	})
+
 	It("is not called for other writes, so that they do not depend on the manager", func(ctx SpecContext) {
 		red := tenant(ctx, withRule("true"))
 		configuration, err := webhookconfig.Configuration()
@@ -283,7 +303,11 @@ var _ = Describe("The manager's webhook", Ordered, func() {
 			f(vc)
 			return super.Client.Update(ctx, vc)
 		}
-		Eventually(change).WithArguments(withRule("1 == 1")).Should(MatchError(ContainSubstring("failed calling webhook")))
+		attempt := 0
+		Eventually(func() error { // each brings another rule, until the super cluster has learned of the change
+			attempt++
+			return change(withRule(fmt.Sprintf("%d > 0", attempt)))
+		}).Should(MatchError(ContainSubstring("failed calling webhook")))
 		Eventually(change).WithArguments(func(vc *tenancyv1alpha1.VirtualCluster) { vc.Spec.Weight = 3 }).Should(Succeed())
 	})
 })

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/config/dns"
@@ -28,16 +29,19 @@ type SharedDNS struct {
 	address string
 }
 
-// StartSharedDNS starts both, and stops them at the end of the container of
-// specs.
-func StartSharedDNS(ctx context.Context, address string) *SharedDNS {
+// StartSharedDNS starts both, with more options of the super cluster, and stops
+// them at the end of the container of specs.
+func StartSharedDNS(ctx context.Context, address string, options ...string) *SharedDNS {
 	GinkgoHelper()
-	super, err := local.Start(ctx, TempDir(), "--tenant-dns", names.Shared, "--agent=false", "--nodes=1",
-		"--tenant-isolation", string(tenancyv1alpha1.IsolationShared))
+	super, err := local.Start(ctx, TempDir(), append([]string{
+		"--tenant-dns", names.Shared, "--agent=false", "--nodes=1", "--converted-tenants",
+		"--tenant-isolation", string(tenancyv1alpha1.IsolationShared),
+	}, options...)...)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(super.Stop()).To(Succeed()) })
 	// The nodes are simulated, so that no pod of vc-dns would run.
-	Create(ctx, super.Client, Namespace(rbac.Namespace), EndpointSlice(rbac.Namespace, "vc-dns-1", dns.Service, dnsEndpoint))
+	Expect(client.IgnoreAlreadyExists(super.Client.Create(ctx, Namespace(rbac.Namespace)))).To(Succeed()) // the limits of converted tenants need it, too
+	Create(ctx, super.Client, EndpointSlice(rbac.Namespace, "vc-dns-1", dns.Service, dnsEndpoint))
 	stop, err := super.StartDNS(address, GinkgoWriter)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(stop)
@@ -62,11 +66,11 @@ func (d *SharedDNS) SliceOf(t *local.Tenant) *discoveryv1.EndpointSlice {
 }
 
 // PodAt creates a pod of a tenant that has an address of this machine.
-func (d *SharedDNS) PodAt(ctx context.Context, t *local.Tenant, address string) {
+func (d *SharedDNS) PodAt(ctx context.Context, t *local.Tenant, address string, change ...func(*corev1.Pod)) {
 	GinkgoHelper()
-	pod := Pod(metav1.NamespaceDefault, "client", func(p *corev1.Pod) {
+	pod := Pod(metav1.NamespaceDefault, "client", append(change, func(p *corev1.Pod) {
 		p.Spec.NodeSelector = map[string]string{"no": "node"} // and no kubelet reports another address
-	})
+	})...)
 	Create(ctx, t.Client, pod)
 	copied := SuperOf(t, pod)
 	ShouldExist(ctx, d.Super.Client, copied)

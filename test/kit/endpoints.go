@@ -8,15 +8,16 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// FreeAddress returns an address with a free port.
+// FreeAddress returns an address with a free port, see local.FreeAddress.
 func FreeAddress(ctx context.Context) string {
 	GinkgoHelper()
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	address, err := local.FreeAddress(ctx)
 	Expect(err).NotTo(HaveOccurred())
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
+	return address
 }
 
 // MachineAddress returns an address of this machine that is not loopback:

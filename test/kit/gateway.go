@@ -240,7 +240,7 @@ func ProjectTemplate(ctx context.Context, super *local.SuperCluster, name string
 		for i := range all {
 			Expect(client.IgnoreNotFound(super.Client.Delete(ctx, &all[i]))).To(Succeed())
 		}
-		Eventually(claims).WithTimeout(3 * Soon).Should(BeEmpty())
+		Eventually(claims).WithTimeout(6 * Soon).Should(BeEmpty())
 		Expect(super.Client.Delete(ctx, Namespace(name))).To(Succeed())
 	})
 }

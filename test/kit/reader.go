@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -65,7 +64,7 @@ func (r Reader) Run(ctx context.Context, block documents.Block, script, input st
 		Expect(os.WriteFile(file, []byte(script), 0o600)).To(Succeed())
 		command = exec.CommandContext(ctx, "script", "--quiet", "--return", "--command", "bash -euo pipefail "+file, os.DevNull)
 	}
-	command.Dir, command.Stdin, command.WaitDelay = r.Dir, strings.NewReader(input), time.Second
+	command.Dir, command.Stdin, command.WaitDelay = r.Dir, strings.NewReader(input), Soon
 	command.Env = append(os.Environ(), "KUBECONFIG="+r.Kubeconfig(of), "HOME="+r.Dir, "SHELL=/bin/sh",
 		"PATH="+filepath.Join(r.Dir, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
 	out, err := command.CombinedOutput()

@@ -32,10 +32,6 @@ const (
 	hostBinary    = "VC_HOST"
 )
 
-// durable is an environment variable: if it is set, stores write to the disk as in
-// production, for figures.
-const durable = "VC_STORE_FSYNC"
-
 // Site is a super cluster with vc-manager, vc-host and a store, each in a process
 // of its own and with the permissions of its service account.
 type Site struct {
@@ -46,8 +42,9 @@ type Site struct {
 	// Store is the etcd.
 	Store *gexec.Session
 
-	etcd     []string // the arguments of the store
-	programs []*gexec.Session
+	etcd []string // the arguments of the store
+	// stores end after the other programs, which use them.
+	stores, programs []*gexec.Session
 }
 
 // StartSite starts a site without replicas of vc-host, until the end of the
@@ -64,7 +61,7 @@ func StartSite(ctx context.Context) *Site {
 	DeferCleanup(func() { Expect(started.Stop()).To(Succeed()) })
 	s := &Site{SuperCluster: started, Service: newBalancer(ctx)}
 	DeferCleanup(func() {
-		for _, program := range slices.Backward(s.programs) {
+		for _, program := range slices.Backward(slices.Concat(s.stores, s.programs)) {
 			program.Terminate().Wait(2 * Soon)
 		}
 	})
@@ -87,10 +84,28 @@ func (s *Site) File(name string) string { return filepath.Join(s.Dir, name) }
 // start starts a program, which is terminated with the site.
 func (s *Site) start(name, binary string, args ...string) *gexec.Session {
 	GinkgoHelper()
-	out := gexec.NewPrefixedWriter("["+name+"] ", GinkgoWriter)
-	session, err := gexec.Start(exec.Command(binary, args...), out, out)
-	Expect(err).NotTo(HaveOccurred())
+	session := s.run(name, binary, args...)
 	s.programs = append(s.programs, session)
+	return session
+}
+
+// startStore starts an etcd, which is terminated with the site.
+func (s *Site) startStore(name string, args ...string) *gexec.Session {
+	GinkgoHelper()
+	session := s.run(name, os.Getenv(etcdBinary), args...)
+	s.stores = append(s.stores, session)
+	return session
+}
+
+// run runs a program. It collects garbage as it does elsewhere: the specs of a site
+// measure memory.
+func (s *Site) run(name, binary string, args ...string) *gexec.Session {
+	GinkgoHelper()
+	out := gexec.NewPrefixedWriter("["+name+"] ", GinkgoWriter)
+	command := exec.Command(binary, args...)
+	command.Env = local.Environment("GOGC=")
+	session, err := gexec.Start(command, out, out)
+	Expect(err).NotTo(HaveOccurred())
 	return session
 }
 
@@ -126,7 +141,7 @@ func (s *Site) etcdArguments(ctx context.Context, dir, address string) []string 
 		"--cert-file=" + s.File("store.crt"), "--key-file=" + s.File("store.key"), "--trusted-ca-file=" + s.File("store-ca.crt"),
 		"--client-cert-auth", "--listen-peer-urls=http://" + FreeAddress(ctx),
 	}
-	if os.Getenv(durable) == "" {
+	if os.Getenv(local.Durable) == "" {
 		arguments = append(arguments, "--unsafe-no-fsync") // a killed process loses nothing
 	}
 	return arguments
@@ -148,7 +163,7 @@ func (s *Site) AddLimitedStore(ctx context.Context, name string, capacity resour
 func (s *Site) addStore(ctx context.Context, name string, capacity *resource.Quantity, flags ...string) *gexec.Session {
 	GinkgoHelper()
 	address := FreeAddress(ctx)
-	session := s.start("etcd-"+name, os.Getenv(etcdBinary), append(s.etcdArguments(ctx, "store-"+name, address), flags...)...)
+	session := s.startStore("etcd-"+name, append(s.etcdArguments(ctx, "store-"+name, address), flags...)...)
 	store := &tenancyv1alpha1.ControlPlaneStore{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       tenancyv1alpha1.ControlPlaneStoreSpec{Endpoints: []string{"https://" + address}, CredentialsSecret: "vc-store-client"},
@@ -183,7 +198,7 @@ func (s *Site) StoredKeys(ctx context.Context, name, controlPlane string) func()
 // StartStore starts the store.
 func (s *Site) StartStore() {
 	GinkgoHelper()
-	s.Store = s.start("etcd", os.Getenv(etcdBinary), s.etcd...)
+	s.Store = s.startStore("etcd", s.etcd...)
 }
 
 // HostReplica is a running replica of vc-host.

@@ -25,7 +25,7 @@ import (
 
 const (
 	// Soon bounds how long the syncer may take to act on a busy machine.
-	Soon = 20 * time.Second
+	Soon = 45 * time.Second
 	// Poll is the interval at which a spec polls.
 	Poll = 20 * time.Millisecond
 	// Quiet is how long an effect must stay absent before it counts as absent.

@@ -22,7 +22,7 @@ import (
 const (
 	// tokenLifetime is longer than any test.
 	tokenLifetime = 24 * time.Hour
-	rightsTimeout = 30 * time.Second
+	rightsTimeout = 2 * time.Minute
 )
 
 // syncerKubeconfig is the kubeconfig of the syncer's service account in the

@@ -2,10 +2,7 @@ package local
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 
 	"github.com/go-logr/logr"
@@ -48,20 +45,6 @@ func (s *SuperCluster) StartAgent(config *rest.Config, logger logr.Logger, chang
 	}
 	go func() { a.ended <- app.Run(ctx, config, opts) }()
 	return a, nil
-}
-
-// freeAddress returns a loopback address with a free port, outside the range of
-// ephemeral ports.
-func freeAddress() (string, error) {
-	const first, count = 20000, 10000
-	for i := range count {
-		address := fmt.Sprintf("127.0.0.1:%d", first+(os.Getpid()+i)%count)
-		listener, err := net.Listen("tcp", address)
-		if err == nil {
-			return address, listener.Close()
-		}
-	}
-	return "", errors.New("find a free port: all are taken")
 }
 
 // Stop stops the agent and waits for it. It is idempotent.

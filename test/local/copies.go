@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
+	"github.com/virtualcluster/virtualcluster/internal/lastknown"
 	"github.com/virtualcluster/virtualcluster/syncer/translate"
 )
 
@@ -111,10 +112,7 @@ func ended(pod *corev1.Pod) bool {
 
 // miss records the deletion of a pod.
 func (c *Copies) miss(obj any) {
-	if gone, missed := obj.(toolscache.DeletedFinalStateUnknown); missed {
-		obj = gone.Obj
-	}
-	pod, ok := obj.(*corev1.Pod)
+	pod, ok := lastknown.Of[*corev1.Pod](obj)
 	if !ok {
 		return
 	}

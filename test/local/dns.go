@@ -28,9 +28,7 @@ func (s *SuperCluster) StartDNS(address string, log io.Writer) (stop func(), err
 	ctx, cancel := context.WithCancel(context.Background())
 	process := exec.CommandContext(ctx, binary, "-conf", corefile)
 	process.Stdout, process.Stderr = log, log
-	// The mutation detector compares copies, and those of CoreDNS's objects
-	// have empty lists in place of none.
-	process.Env = append(os.Environ(), "KUBE_CACHE_MUTATION_DETECTOR=false")
+	process.Env = Environment()
 	if err := process.Start(); err != nil {
 		cancel()
 		return nil, fmt.Errorf("start vc-dns (build it with make build, or set %s): %w", DNSBinary, err)

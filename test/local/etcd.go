@@ -16,7 +16,7 @@ import (
 )
 
 // etcdTimeout is longer than any deletion takes.
-const etcdTimeout = 30 * time.Second
+const etcdTimeout = 90 * time.Second
 
 // frameHeader is what comes before each message of gRPC: a flag and the length.
 const frameHeader = 5

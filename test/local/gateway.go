@@ -76,7 +76,7 @@ func StartGateway(config *rest.Config, logger logr.Logger, change ...func(*app.O
 	}
 	opts := app.DefaultOptions()
 	opts.Options = component.Defaults()
-	opts.Listener, opts.Logger, opts.Registerer = listener, logger, prometheus.NewRegistry()
+	opts.Listeners, opts.Logger, opts.Registerer = []net.Listener{listener}, logger, prometheus.NewRegistry()
 	opts.CertSecret, opts.Hosts = g.Secret, []string{"127.0.0.1", "localhost"}
 	opts.MetricsBindAddress, opts.HealthProbeBindAddress = "0", "0"
 	for _, f := range change {

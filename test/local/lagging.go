@@ -33,7 +33,7 @@ func StartLaggingAPIServer(ctx context.Context, s *SuperCluster, program, dir st
 	if err != nil {
 		return nil, err
 	}
-	address, err := freeAddress()
+	address, err := FreeAddress(ctx)
 	if err != nil {
 		return nil, errors.Join(err, store.close())
 	}
@@ -96,7 +96,7 @@ type laggingStore struct {
 var ofCRDs = []byte("/apiextensions.k8s.io/customresourcedefinitions")
 
 func newLaggingStore(socket string) (*laggingStore, error) {
-	listener, err := listenAnywhere()
+	listener, err := listenAnywhere(context.Background())
 	if err != nil {
 		return nil, err
 	}

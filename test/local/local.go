@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,8 +41,8 @@ const Isolation = "VC_TENANT_ISOLATION"
 const kubeconfigFile = "super.kubeconfig"
 
 const (
-	startTimeout = 2 * time.Minute
-	stopTimeout  = 30 * time.Second
+	startTimeout = 5 * time.Minute
+	stopTimeout  = 90 * time.Second
 )
 
 // SuperCluster is a super cluster that runs in a child process.
@@ -59,6 +60,11 @@ type SuperCluster struct {
 	ended   chan error
 }
 
+// Durable is an environment variable: if it is set, super clusters of tests and
+// stores write to the disk as in production, for figures. A killed process loses
+// nothing without.
+const Durable = "VC_STORE_FSYNC"
+
 // Start starts a super cluster and waits until it is ready. Further arguments
 // are passed to vc-standalone up.
 func Start(ctx context.Context, dir string, args ...string) (*SuperCluster, error) {
@@ -66,17 +72,21 @@ func Start(ctx context.Context, dir string, args ...string) (*SuperCluster, erro
 	if binary == "" {
 		return nil, fmt.Errorf("set %s to the path of vc-standalone; make test does", Binary)
 	}
+	if os.Getenv(Durable) == "" {
+		args = append([]string{"--unsafe-no-fsync"}, args...)
+	}
 	return StartBinary(ctx, binary, dir, args...)
 }
 
 // StartBinary does the same with the vc-standalone at a path.
 func StartBinary(ctx context.Context, binary, dir string, args ...string) (*SuperCluster, error) {
 	s := &SuperCluster{Dir: dir, ended: make(chan error, 1)}
+	free, err := freePorts(ctx, 3)
+	if err != nil {
+		return nil, err
+	}
 	if slices.Contains(args, "--agent=false") {
-		var err error
-		if s.agent, err = freeAddress(); err != nil {
-			return nil, err
-		}
+		s.agent = net.JoinHostPort(loopback, free[2])
 		args = append(args, "--vn-agent-address", s.agent)
 	}
 	if isolation := os.Getenv(Isolation); isolation != "" {
@@ -84,15 +94,25 @@ func StartBinary(ctx context.Context, binary, dir string, args ...string) (*Supe
 	}
 	// Stop sends the child a signal, so that it can clean up. The context of
 	// CommandContext would kill it.
-	s.process = exec.Command(binary, append([]string{"up", "--data-dir", dir, "--port", "0"}, args...)...)
+	s.process = exec.Command(binary, slices.Concat([]string{"up", "--data-dir", dir}, ports(dir, free[0], free[1]), args)...)
 	// The wrapper forces a pipe. With os.Stderr itself, Ginkgo, which waits
 	// after a spec until all writers have closed it, would wait for the child.
 	s.process.Stderr = struct{ io.Writer }{os.Stderr}
 	s.process.WaitDelay = stopTimeout
+	s.process.Env = Environment()
 	if err := s.start(ctx); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
 	return s, s.connect()
+}
+
+// ports returns the arguments for the ports of a super cluster. One that starts again
+// has the same ones, which no client of another process takes meanwhile.
+func ports(dir, port, gateway string) []string {
+	if _, err := os.Stat(filepath.Join(dir, kubeconfigFile)); err == nil {
+		return []string{"--port", "0"} // those of the last time
+	}
+	return []string{"--port", port, "--gateway-port", gateway}
 }
 
 // start starts the process and waits until it reports that it is ready.

@@ -1,7 +1,7 @@
 package local
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -35,30 +35,13 @@ func NewProxy(server string) (*Proxy, error) {
 		target = parsed.Host
 	}
 	p := &Proxy{target: target, links: map[*link]struct{}{}}
-	listener, err := listenAnywhere()
+	listener, err := listenAnywhere(context.Background()) // it does not wait
 	if err != nil {
 		return nil, err
 	}
 	p.address = listener.Addr().String()
 	p.serve(listener)
 	return p, nil
-}
-
-// Proxies listen outside the range of ephemeral ports, so that no other process
-// is assigned the port of a proxy that is cut.
-const firstPort, lastPort = 20000, 30000
-
-// listenAnywhere listens on a free port.
-func listenAnywhere() (net.Listener, error) {
-	var errs []error
-	for range 20 {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", firstPort+rand.IntN(lastPort-firstPort)))
-		if err == nil {
-			return l, nil
-		}
-		errs = append(errs, err)
-	}
-	return nil, fmt.Errorf("find a free port for a proxy: %w", errors.Join(errs...))
 }
 
 // Config returns a client configuration that connects through the proxy and

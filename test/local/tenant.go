@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/kubeconfig"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
@@ -79,7 +80,7 @@ func (s *SuperCluster) Connect(ctx context.Context, vc *tenancyv1alpha1.VirtualC
 	if err := s.Client.Get(ctx, key, secret); err != nil {
 		return nil, fmt.Errorf("read the tenant's kubeconfig: %w", err)
 	}
-	config, err := clientcmd.RESTConfigFromKubeConfig(secret.Data[names.AdminKubeconfigKey])
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig.ForAdmin(secret.Data))
 	if err != nil {
 		return nil, fmt.Errorf("parse the tenant's kubeconfig: %w", err)
 	}

@@ -1,4 +1,3 @@
-// Package modules checks that the project's Go modules belong together.
 package modules
 
 import (
@@ -17,7 +16,7 @@ const root = "../.."
 // others are the modules that build programs of other projects. These pin the
 // versions of Kubernetes that they were released with. Every other nested
 // module contains code of this project and uses the root's versions.
-var others = []string{"hack/tools", "test/chart", "test/conformance/sample-apiserver", "test/node", "test/node/metrics-server"}
+var others = []string{"hack/tools", "test/chart", "test/conformance/sample-apiserver", "test/node", "test/node/metrics-server", "test/node/traefik"}
 
 // goMod is what `go mod edit -json` prints of a go.mod.
 type goMod struct {

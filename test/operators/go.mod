@@ -4,10 +4,11 @@ module github.com/virtualcluster/virtualcluster/test/operators
 
 go 1.26.3
 
-// extractcrd is not used: it keeps the module of cert-manager's CRDs in here.
+// extractcrd and supportedfeatures are not used: they keep the modules of CRDs in here.
 tool (
 	github.com/cert-manager/cert-manager/hack/extractcrd
 	github.com/cert-manager/trust-manager/cmd/trust-manager
+	sigs.k8s.io/gateway-api/hack/supportedfeatures
 )
 
 require (
@@ -92,6 +93,7 @@ require (
 	k8s.io/kube-openapi v0.0.0-20260317180543-43fb72c5454a // indirect
 	k8s.io/utils v0.0.0-20260617174310-a95e086a2553 // indirect
 	sigs.k8s.io/controller-runtime v0.24.1 // indirect
+	sigs.k8s.io/gateway-api v1.5.0 // indirect
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/kustomize/api v0.21.1 // indirect
 	sigs.k8s.io/kustomize/kyaml v0.21.1 // indirect

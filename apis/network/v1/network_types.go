@@ -5,10 +5,25 @@ import (
 )
 
 const (
-	// Label is the label on a pod or a Service that names its network.
+	// Label is the label on a pod or a Service that names its network, and on a
+	// ServiceCIDR whose addresses are those of the network's Services.
 	Label = "arktos.futurewei.com/network"
+	// DefaultLabel is the label on the ServiceCIDRs of the default network, to
+	// which Services without [Label] belong.
+	DefaultLabel = "arktos.futurewei.com/default-network"
 	// Finalizer is on networks that are or were ready, until nothing uses them.
 	Finalizer = "arktos.futurewei.com/network"
+	// NICAnnotation is the annotation by which a pod asks for a network interface,
+	// as JSON with name, subnet and ip. It has no effect on networks of type flat.
+	NICAnnotation = "arktos.futurewei.com/nic"
+	// CNIArgsAnnotation is the annotation on the copy of a pod with what its
+	// provider has for the CNI plugin.
+	CNIArgsAnnotation = "arktos.futurewei.com/cni-args"
+	// ReadinessAnnotation is the annotation on the copy of a pod that its provider
+	// prepares: false until then, and true afterwards.
+	ReadinessAnnotation = "arktos.futurewei.com/network-readiness"
+	// ReadinessGate is the scheduling gate that holds the copy back.
+	ReadinessGate = "arktos.futurewei.com/network-readiness"
 )
 
 // Types of networks that have a meaning here. Others belong to providers.
@@ -73,6 +88,18 @@ type NetworkSpec struct {
 	Egress *Egress `json:"egress,omitempty"`
 }
 
+// HasExternalAddresses reports whether the provider of the network gives the
+// Services their addresses.
+func (s *NetworkSpec) HasExternalAddresses() bool {
+	return s.Service != nil && s.Service.IPAM == IPAMExternal
+}
+
+// HasServiceRanges reports whether Services get addresses of the network's
+// ranges. Those with addresses of the provider have ranges for the provider.
+func (s *NetworkSpec) HasServiceRanges() bool {
+	return s.Service != nil && len(s.Service.CIDRs) > 0 && !s.HasExternalAddresses()
+}
+
 // EgressType is a choice of addresses outside of the cluster.
 //
 // +kubebuilder:validation:Enum=All;None;CIDRs
@@ -108,7 +135,8 @@ type Egress struct {
 //
 // +kubebuilder:validation:MinProperties=1
 type ServiceSpec struct {
-	// cidrs are the ranges of the addresses. Default: those of the tenant.
+	// cidrs are the ranges of the addresses, within the tenant's range of Service
+	// addresses. Default: what no other network has of that range.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -162,13 +190,51 @@ const (
 	ReasonNameTaken = "NameTaken"
 	// ReasonReleasing: the provider is deleting the network.
 	ReasonReleasing = "Releasing"
-	// ReasonServiceRangesUnsupported: networks of the type have no ranges of
-	// Service addresses of their own.
+	// ReasonServiceRangesUnsupported: the tenant's apiserver does not allocate
+	// Service addresses by network.
 	ReasonServiceRangesUnsupported = "ServiceRangesUnsupported"
+	// ReasonServiceRangesOutside: a range is outside of the tenant's own.
+	ReasonServiceRangesOutside = "ServiceRangesOutside"
+	// ReasonServiceRangesOverlap: a range overlaps with one of another network.
+	ReasonServiceRangesOverlap = "ServiceRangesOverlap"
 	// ReasonTooManyNetworks: the tenant has more networks than it may use.
 	ReasonTooManyNetworks = "TooManyNetworks"
 	// ReasonPodsLeft: the network is deleted when its pods have ended.
 	ReasonPodsLeft = "PodsLeft"
+)
+
+// ConditionServiceRanges is the type of the condition of a network with ranges of
+// Service addresses. It reports whether the addresses of Services are as the
+// ranges say, and one is left. Pods can use the network in any case.
+const ConditionServiceRanges = "ServiceRanges"
+
+// Reasons of ConditionServiceRanges.
+const (
+	// ReasonServiceRangesAvailable: an address is left.
+	ReasonServiceRangesAvailable = "ServiceRangesAvailable"
+	// ReasonServiceRangesExhausted: no address is left.
+	ReasonServiceRangesExhausted = "ServiceRangesExhausted"
+	// ReasonServiceRangeInUse: Services have addresses of an earlier time, before
+	// a range was added or removed.
+	ReasonServiceRangeInUse = "ServiceRangeInUse"
+)
+
+// ConditionServices is the type of the condition that reports whether a network
+// has its Services kubernetes-<network> and kube-dns-<network>. Pods can use the
+// network in any case.
+const ConditionServices = "Services"
+
+// Reasons of ConditionServices.
+const (
+	// ReasonServicesCreated: the Services exist.
+	ReasonServicesCreated = "ServicesCreated"
+	// ReasonServiceNameTaken: a Service of the tenant's own has the name of one.
+	ReasonServiceNameTaken = "ServiceNameTaken"
+	// ReasonServiceNameTooLong: the name of one would be too long.
+	ReasonServiceNameTooLong = "ServiceNameTooLong"
+	// ReasonServiceRejected: the tenant's apiserver rejects one, for example because
+	// no address is left.
+	ReasonServiceRejected = "ServiceRejected"
 )
 
 // NetworkStatus is the state of a network. Only the platform writes it.
@@ -187,7 +253,8 @@ type NetworkStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions has Ready.
+	// conditions has Ready, Services unless it is the default network, and
+	// ServiceRanges for a network with ranges.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -22,9 +22,10 @@ const (
 	// ConditionQuotaEnforced reports whether the syncer enforces spec.quota;
 	// there is none without a quota. Written by the syncer.
 	ConditionQuotaEnforced = "QuotaEnforced"
-	// ConditionWithinLimits reports whether a hosted control plane is within its
-	// limits; false while requests are rejected, and for a minute after. Written
-	// by the manager.
+	// ConditionWithinLimits reports whether a hosted control plane or a converted
+	// tenant is within its limits; false while requests are rejected, and for a
+	// minute after. Written by the manager, and by the syncer for a converted
+	// tenant.
 	ConditionWithinLimits = "WithinLimits"
 	// ConditionControllersWorking reports whether the controllers of a hosted
 	// control plane work; false while one of them fails and is started again.

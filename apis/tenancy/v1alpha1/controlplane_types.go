@@ -4,7 +4,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// ControlPlaneSpec configures the control plane of provisioner Hosted.
+// ControlPlaneSpec configures the control plane of provisioner Hosted. Tenants of
+// provisioner Converted have limits.storage and limits.objects alone.
 type ControlPlaneSpec struct {
 	// isolation is what the apiserver shares with those of other tenants.
 	// Dedicated has a handler chain of its own. Shared is one chain for all

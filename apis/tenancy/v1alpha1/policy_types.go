@@ -142,10 +142,18 @@ type TenantPolicy struct {
 	// +optional
 	AllowExternalNames bool `json:"allowExternalNames,omitempty"`
 
-	// ingressHosts are the only hosts that Ingresses may serve: a name, all
-	// names below one such as *.red.example.com, or * for all hosts and for
-	// rules without a host. Default: every name that no Ingress of the platform
-	// or of another tenant serves.
+	// allowConversionWebhooks lets the CRDs of a converted tenant convert by webhooks.
+	// While a webhook fails, controllers of the super cluster cannot list its custom
+	// resources. Default: such CRDs are rejected. A CRD that has a webhook keeps it.
+	// Tenants of other provisioners, whose CRDs are in their control planes, do not
+	// need it.
+	// +optional
+	AllowConversionWebhooks bool `json:"allowConversionWebhooks,omitempty"`
+
+	// ingressHosts are the only hosts that Ingresses and routes of the Gateway API
+	// may serve: a name, all names below one such as *.red.example.com, or * for
+	// all hosts and for rules without a host. Default: every name that no Ingress
+	// or route of the platform or of another tenant serves.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1

@@ -21,6 +21,9 @@ const (
 	ProvisionerHosted ProvisionerType = "Hosted"
 	// ProvisionerExternal uses a control plane that runs elsewhere, by a kubeconfig.
 	ProvisionerExternal ProvisionerType = "External"
+	// ProvisionerConverted runs no control plane: the gateway converts the
+	// tenant's requests to requests of the super cluster.
+	ProvisionerConverted ProvisionerType = "Converted"
 )
 
 // Phase is the coarse state of a VirtualCluster, for people; programs read the
@@ -53,6 +56,9 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.controlPlane) || !has(self.external)",message="controlPlane is for provisioner Hosted: an external control plane is configured where it runs"
 // +kubebuilder:validation:XValidation:rule="!has(self.external) || !has(self.paused) || !self.paused",message="paused is for provisioner Hosted: an external control plane is stopped where it runs"
 // +kubebuilder:validation:XValidation:rule="has(self.serviceCidr) == has(oldSelf.serviceCidr)",message="serviceCidr cannot be added or removed after creation"
+// +kubebuilder:validation:XValidation:rule="has(self.secondaryServiceCidr) == has(oldSelf.secondaryServiceCidr)",message="secondaryServiceCidr cannot be added or removed after creation"
+// +kubebuilder:validation:XValidation:rule="!has(self.secondaryServiceCidr) || has(self.serviceCidr)",message="secondaryServiceCidr needs serviceCidr"
+// +kubebuilder:validation:XValidation:rule="!has(self.secondaryServiceCidr) || !has(self.serviceCidr) || !isCIDR(self.serviceCidr) || !isCIDR(self.secondaryServiceCidr) || cidr(self.serviceCidr).ip().family() != cidr(self.secondaryServiceCidr).ip().family()",message="secondaryServiceCidr and serviceCidr must be of different IP families"
 // +kubebuilder:validation:XValidation:rule="has(self.clusterDomain) == has(oldSelf.clusterDomain)",message="clusterDomain cannot be added or removed after creation"
 // +kubebuilder:validation:XValidation:rule="has(self.provisioner) == has(oldSelf.provisioner)",message="provisioner cannot be added or removed after creation"
 // +kubebuilder:validation:XValidation:rule="has(self.alias) || !has(oldSelf.alias)",message="alias cannot be removed"
@@ -131,6 +137,16 @@ type VirtualClusterSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="serviceCidr is immutable"
 	ServiceCIDR string `json:"serviceCidr,omitempty"`
 
+	// secondaryServiceCidr is the range of the tenant's Service addresses of the
+	// other IP family, with which Services can be dual-stack. Default: a part of
+	// vc-manager's --secondary-service-cidr-pool or, without one, none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=43
+	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self).masked() == cidr(self)",message="secondaryServiceCidr must be a network in CIDR notation with no host bits set, such as fd00:10:96::/112"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || ((cidr(self).ip().family() == 4 ? 32 : 128) - cidr(self).prefixLength()) in [3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20]",message="secondaryServiceCidr must hold 8 to 1048576 addresses: a prefix of /12 to /29 for IPv4, /108 to /125 for IPv6"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="secondaryServiceCidr is immutable"
+	SecondaryServiceCIDR string `json:"secondaryServiceCidr,omitempty"`
+
 	// weight is the tenant's share of the syncer while several tenants have
 	// work. Default: 1.
 	// +optional
@@ -139,7 +155,7 @@ type VirtualClusterSpec struct {
 	Weight int32 `json:"weight,omitempty"`
 
 	// provisioner is the way in which the control plane runs: Hosted, External,
-	// or another one that this vc-manager offers, which the condition
+	// Converted, or another one that this vc-manager offers, which the condition
 	// ProvisionerAvailable lists. Default: by the manager's --default-provisioner.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="provisioner is immutable"
@@ -218,8 +234,8 @@ type ExternalControlPlane struct {
 }
 
 // VirtualClusterStatus is what stands. The manager writes it, except for the
-// quota and the conditions Syncing, RulesValid and QuotaEnforced, which are the
-// syncer's.
+// quota and the conditions Syncing, RulesValid and QuotaEnforced, and WithinLimits
+// of a converted tenant, which are the syncer's.
 type VirtualClusterStatus struct {
 	// phase is the coarse state, for people.
 	// +optional
@@ -270,6 +286,11 @@ type VirtualClusterStatus struct {
 	// +kubebuilder:validation:MaxLength=43
 	ServiceCIDR string `json:"serviceCidr,omitempty"`
 
+	// secondaryServiceCidr is the same of the other IP family.
+	// +optional
+	// +kubebuilder:validation:MaxLength=43
+	SecondaryServiceCIDR string `json:"secondaryServiceCidr,omitempty"`
+
 	// version is the Kubernetes version that the control plane runs.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
@@ -285,9 +306,9 @@ type VirtualClusterStatus struct {
 	Quota *QuotaStatus `json:"quota,omitempty"`
 
 	// conditions are ProvisionerAvailable, ControlPlaneReady, Syncing, Synced and
-	// Ready, Awake and WithinLimits of a hosted control plane, QuotaEnforced
-	// where there is a quota, RulesValid where there are rules, and AliasHeld
-	// where there is an alias.
+	// Ready, Awake of a hosted control plane, WithinLimits of a hosted control plane
+	// or a converted tenant, QuotaEnforced where there is a quota, RulesValid where
+	// there are rules, and AliasHeld where there is an alias.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -48,7 +48,7 @@ func Specify(
 	vc *tenancyv1alpha1.VirtualCluster, cluster *clusterv1.Cluster,
 	controlPlane *controlplanev1.NestedControlPlane, infrastructure *infrav1.NestedCluster,
 ) error {
-	serviceCIDR, err := serviceCIDR(cluster)
+	first, second, err := serviceCIDRs(cluster)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func Specify(
 	set(&vc.Annotations, ControlPlaneAnnotation, controlPlane.Name)
 
 	spec, wanted := &vc.Spec, controlPlane.Spec.DeepCopy()
-	spec.ServiceCIDR = serviceCIDR
+	spec.ServiceCIDR, spec.SecondaryServiceCIDR = first, second
 	spec.ClusterDomain = cluster.Spec.ClusterNetwork.ServiceDomain
 	spec.KubernetesVersion = Version(wanted.Version)
 	spec.Provisioner = wanted.Provisioner
@@ -76,16 +76,19 @@ func Specify(
 // Version returns a version with the prefix v.
 func Version(version string) string { return "v" + strings.TrimPrefix(version, "v") }
 
-// serviceCIDR returns the range of Service addresses of a Cluster; empty if the
+// serviceCIDRs returns the ranges of Service addresses of a Cluster; empty if the
 // platform chooses.
-func serviceCIDR(cluster *clusterv1.Cluster) (string, error) {
+func serviceCIDRs(cluster *clusterv1.Cluster) (first, second string, err error) {
 	switch blocks := cluster.Spec.ClusterNetwork.Services.CIDRBlocks; len(blocks) {
 	case 0:
-		return "", nil
+		return "", "", nil
 	case 1:
-		return blocks[0], nil
+		return blocks[0], "", nil
+	case 2: //nolint:mnd // one of each IP family
+		return blocks[0], blocks[1], nil
 	default:
-		return "", fmt.Errorf("spec.clusterNetwork.services.cidrBlocks of the Cluster has %d ranges: a tenant has one", len(blocks))
+		return "", "", fmt.Errorf("spec.clusterNetwork.services.cidrBlocks of the Cluster has %d ranges: a tenant has one of each IP family",
+			len(blocks))
 	}
 }
 

@@ -32,7 +32,13 @@ func TestSpecify(t *testing.T) {
 				Paused: true, KubernetesVersion: "v1.36.3", Weight: 2, PKIExpireDays: 30, ServiceCIDR: "10.0.0.0/24",
 			},
 		},
-		"two ranges": {cidrs: []string{"10.0.0.0/24", "fd00::/112"}, err: "a tenant has one"},
+		"two ranges": {
+			cidrs: []string{"10.0.0.0/24", "fd00::/112"},
+			want: tenancyv1alpha1.VirtualClusterSpec{
+				KubernetesVersion: "v1.36.3", Weight: 2, PKIExpireDays: 30, ServiceCIDR: "10.0.0.0/24", SecondaryServiceCIDR: "fd00::/112",
+			},
+		},
+		"three ranges": {cidrs: []string{"10.0.0.0/24", "fd00::/112", "fd01::/112"}, err: "a tenant has one of each IP family"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "red"}}

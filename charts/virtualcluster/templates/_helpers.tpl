@@ -151,6 +151,15 @@ readinessProbe:
 {{- end }}
 {{- end -}}
 
+{{- /* The ConfigMap with the template of tenants' default network; empty without one. Another template has another name, with which vc-syncer restarts. */ -}}
+{{- define "virtualcluster.defaultNetwork" -}}
+{{- with .Values.vcSyncer.networks -}}
+{{- if and .enabled .defaultTemplate -}}
+vc-syncer-{{ sha256sum .defaultTemplate | trunc 8 }}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{- /* A PodDisruptionBudget: (list $ COMPONENT VALUES). */ -}}
 {{- define "virtualcluster.disruptionBudget" -}}
 {{- $root := index . 0 -}}
@@ -324,7 +333,7 @@ https://vc-gateway.{{ .Release.Namespace }}.svc:{{ .Values.vcGateway.service.por
 {{- /* The names for which the gateway makes a certificate. */ -}}
 {{- define "virtualcluster.gatewayHosts" -}}
 {{- $hosts := list (printf "vc-gateway.%s.svc" .Release.Namespace) -}}
-{{- with .Values.vcGateway.url -}}
+{{- range compact (list .Values.vcGateway.url .Values.vcGateway.podURL) -}}
 {{- $hosts = append $hosts (get (urlParse .) "hostname") -}}
 {{- end -}}
 {{- with .Values.vcGateway.domain -}}

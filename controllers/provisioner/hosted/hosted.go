@@ -22,6 +22,7 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/component"
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/internal/rolebindings"
 	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 )
 
@@ -33,11 +34,12 @@ const fieldOwner = client.FieldOwner("vc-manager")
 
 // Provisioner makes and follows HostedControlPlanes.
 type Provisioner struct {
-	client client.Client // reads HostedControlPlanes and stores from a cache
-	live   client.Reader
-	cache  cache.Cache
-	host   types.NamespacedName
-	placed placements
+	client   client.Client // reads HostedControlPlanes and stores from a cache
+	live     client.Reader
+	bindings rolebindings.Keeper
+	cache    cache.Cache
+	host     types.NamespacedName
+	placed   placements
 }
 
 var (
@@ -69,13 +71,14 @@ func Registration() provisioner.Registration {
 // New makes a Provisioner for a manager. The service account host is that of
 // vc-host.
 func New(mgr manager.Manager, host types.NamespacedName) *Provisioner {
-	return &Provisioner{client: mgr.GetClient(), live: mgr.GetAPIReader(), cache: mgr.GetCache(), host: host}
+	bindings := rolebindings.Keeper{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Owner: string(fieldOwner)}
+	return &Provisioner{client: mgr.GetClient(), live: mgr.GetAPIReader(), bindings: bindings, cache: mgr.GetCache(), host: host}
 }
 
 // Capabilities returns that a control plane uses the Service addresses that it
 // is allotted, and reaches pods and vn-agent.
 func (*Provisioner) Capabilities() provisioner.Capabilities {
-	return provisioner.Capabilities{ServiceCIDR: true, Network: true}
+	return provisioner.Capabilities{ServiceCIDR: true, SecondServiceCIDR: true, Network: true}
 }
 
 // Sources request reconciles of the VirtualClusters of HostedControlPlanes, and

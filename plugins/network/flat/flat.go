@@ -6,7 +6,6 @@ import (
 	"context"
 
 	networkv1 "github.com/virtualcluster/virtualcluster/apis/network/v1"
-	"github.com/virtualcluster/virtualcluster/plugins"
 	"github.com/virtualcluster/virtualcluster/plugins/network"
 )
 
@@ -20,17 +19,18 @@ func Registration() network.Registration {
 
 type provider struct{}
 
-// Ensure rejects networks with ranges of Service addresses, which the network of
-// the super cluster does not have.
-func (provider) Ensure(_ context.Context, n network.Network) (network.State, error) {
-	if n.Spec.Service != nil && len(n.Spec.Service.CIDRs) > 0 {
-		return network.State{}, &plugins.RejectionError{
-			Reason:  networkv1.ReasonServiceRangesUnsupported,
-			Message: "networks of type flat have no ranges of Service addresses of their own; remove spec.service.cidrs",
-		}
-	}
+// Ensure reports each network as ready.
+func (provider) Ensure(context.Context, network.Network) (network.State, error) {
 	return network.State{Ready: true}, nil
 }
 
-// Delete has nothing to delete.
+// Delete is not called.
 func (provider) Delete(context.Context, network.Network) (bool, error) { return true, nil }
+
+// PreparePod is not called.
+func (provider) PreparePod(context.Context, network.Pod) (network.Attachment, error) {
+	return network.Attachment{Ready: true}, nil
+}
+
+// ReleasePod is not called.
+func (provider) ReleasePod(context.Context, network.Pod) (bool, error) { return true, nil }

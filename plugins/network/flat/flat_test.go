@@ -1,11 +1,9 @@
 package flat
 
 import (
-	"errors"
 	"testing"
 
 	networkv1 "github.com/virtualcluster/virtualcluster/apis/network/v1"
-	"github.com/virtualcluster/virtualcluster/plugins"
 	"github.com/virtualcluster/virtualcluster/plugins/network"
 )
 
@@ -17,11 +15,6 @@ func TestEnsure(t *testing.T) {
 	n := network.Network{Name: "net-1", Spec: networkv1.NetworkSpec{Type: "flat"}}
 	if state, err := p.Ensure(t.Context(), n); err != nil || !state.Ready {
 		t.Errorf("%+v, %v", state, err)
-	}
-	n.Spec.Service = &networkv1.ServiceSpec{CIDRs: []networkv1.CIDR{"10.0.0.0/16"}}
-	_, err = p.Ensure(t.Context(), n)
-	if why, ok := errors.AsType[*plugins.RejectionError](err); !ok || why.Reason != networkv1.ReasonServiceRangesUnsupported {
-		t.Errorf("with ranges of its own: %v", err)
 	}
 	if gone, err := p.Delete(t.Context(), n); !gone || err != nil {
 		t.Errorf("the deletion: %t, %v", gone, err)

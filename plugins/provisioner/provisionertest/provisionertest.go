@@ -14,12 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/plugins/internal/contract"
 	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 )
 
 const (
 	// promptly is how long a method may take that waits for nothing.
-	promptly = 5 * time.Second
+	promptly = 20 * time.Second
 	// defaultPatience is how long a control plane may take to start, and to be
 	// deleted.
 	defaultPatience = 2 * time.Minute
@@ -46,23 +47,16 @@ type Case struct {
 	Patience time.Duration
 }
 
-// check verifies one part of the contract and returns how a provisioner
-// violates it.
-type check struct {
-	name string
-	run  func(context.Context, *bench) error
-}
-
 // checks are the parts of the contract that a manager relies on.
-func checks() []check {
-	return []check{
-		{"declares the same capabilities at every call", declares},
-		{"starts a control plane, and keeps it", starts},
-		{"finds it again after a restart", findsAgain},
-		{"runs two apart from each other", runsTwo},
-		{"deletes until nothing is left", deletes},
-		{"returns when the context is done", returns},
-		{"fails with what an admin has to change", fails},
+func checks() []contract.Check[*bench] {
+	return []contract.Check[*bench]{
+		contract.Part("declares the same capabilities at every call", declares),
+		contract.Part("starts a control plane, and keeps it", starts),
+		contract.Part("finds it again after a restart", findsAgain),
+		contract.Part("runs two apart from each other", runsTwo),
+		contract.Part("deletes until nothing is left", deletes),
+		contract.Part("returns when the context is done", returns),
+		contract.Part("fails with what an admin has to change", fails),
 	}
 }
 
@@ -70,28 +64,16 @@ func checks() []check {
 // detector, to check the provisioner's goroutines too.
 func Run(t *testing.T, c Case) {
 	t.Helper()
-	for _, one := range checks() {
-		t.Run(one.name, func(t *testing.T) {
-			if err := c.check(t.Context(), one); err != nil {
-				t.Error(err)
-			}
-		})
-	}
+	contract.Run(t, checks(), c.check)
 }
 
 // Check checks the contract, and returns how the provisioner violates it.
 func Check(ctx context.Context, c Case) error {
-	var wrong []error
-	for _, one := range checks() {
-		if err := c.check(ctx, one); err != nil {
-			wrong = append(wrong, fmt.Errorf("%s: %w", one.name, err))
-		}
-	}
-	return errors.Join(wrong...)
+	return contract.Verify(ctx, checks(), c.check)
 }
 
 // check verifies one part of the contract.
-func (c Case) check(ctx context.Context, one check) error {
+func (c Case) check(ctx context.Context, one contract.Check[*bench]) error {
 	if c.Patience == 0 {
 		c.Patience = defaultPatience
 	}
@@ -101,7 +83,7 @@ func (c Case) check(ctx context.Context, one check) error {
 	if err := b.restart(ctx); err != nil {
 		return err
 	}
-	return errors.Join(one.run(ctx, b), b.deleteAll(ctx), b.stop())
+	return errors.Join(one.Run(ctx, b), b.deleteAll(ctx), b.stop())
 }
 
 // bench is a provisioner under test, and the VirtualClusters that it was given.
@@ -139,25 +121,9 @@ func (b *bench) restart(ctx context.Context) error {
 		go drain(working, notifier.Events())
 	}
 	if runnable, works := made.(manager.Runnable); works {
-		b.stop = run(working, cancel, runnable)
+		b.stop = contract.Start(working, cancel, runnable, promptly)
 	}
 	return nil
-}
-
-// run starts a runnable, and returns what stops it.
-func run(ctx context.Context, cancel func(), runnable manager.Runnable) func() error {
-	ended := make(chan error, 1)
-	go func() { ended <- runnable.Start(ctx) }()
-	return func() error {
-		cancel()
-		select {
-		case err := <-ended:
-			ended <- err
-			return err
-		case <-time.After(promptly):
-			return errors.New("Start does not return when its context is done")
-		}
-	}
 }
 
 // virtualCluster returns another VirtualCluster. Its control plane is deleted
@@ -239,19 +205,8 @@ func (b *bench) deleteAll(ctx context.Context) error {
 // until repeats a call at an interval. An error is retried, as a manager does,
 // but a Failure.
 func (b *bench) until(ctx context.Context, call func() (done bool, err error)) error {
-	ctx, cancel := context.WithTimeout(ctx, b.Patience)
-	defer cancel()
-	for {
-		done, err := call()
-		if done || provisioner.AsFailure(err) != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("after %s", b.Patience), err)
-		case <-time.After(poll):
-		}
-	}
+	final := func(err error) bool { return provisioner.AsFailure(err) != nil }
+	return contract.Patience{Limit: b.Patience, Interval: poll, Final: final}.Until(ctx, call)
 }
 
 // drain reads events, whose senders wait for a reader.

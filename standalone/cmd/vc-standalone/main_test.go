@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	startPatience = time.Minute
-	stopPatience  = 20 * time.Second
+	startPatience = 3 * time.Minute
+	stopPatience  = time.Minute
 )
 
 func TestMain(m *testing.M) {
@@ -173,10 +173,10 @@ func runPod(t *testing.T, client kubernetes.Interface) {
 		g.Expect(pod.Status.Phase).To(Equal(corev1.PodRunning))
 		g.Expect(pod.Status.ContainerStatuses[0].Ready).To(BeTrue())
 		g.Expect(pod.Status.PodIP).To(HavePrefix("10."))
-	}, "10s", "20ms").Should(Succeed())
+	}, startPatience, "20ms").Should(Succeed())
 	g.Expect(pods.Delete(t.Context(), "short", metav1.DeleteOptions{})).To(Succeed())
 	g.Eventually(func() error {
 		_, err := pods.Get(t.Context(), "short", metav1.GetOptions{})
 		return err
-	}, "10s", "20ms").Should(MatchError(ContainSubstring("not found")))
+	}, startPatience, "20ms").Should(MatchError(ContainSubstring("not found")))
 }

@@ -24,6 +24,8 @@ import (
 	"k8s.io/kubernetes/pkg/kubeapiserver/admission/exclusion"
 	kubeoptions "k8s.io/kubernetes/pkg/kubeapiserver/options"
 	quotainstall "k8s.io/kubernetes/pkg/quota/v1/install"
+
+	"github.com/virtualcluster/virtualcluster/internal/policyinformers"
 )
 
 // neededBy returns the resource without whose objects a plugin admits
@@ -144,7 +146,7 @@ func (p *plugins) initializers(name string) (admission.PluginInitializers, error
 	}
 	return admission.PluginInitializers{
 		controlplaneadmission.NewPluginInitializer(nil, exclusion.Excluded()),
-		newPolicyInformers(p.tenant.informers),
+		policyinformers.New(p.tenant.informers),
 	}, nil
 }
 

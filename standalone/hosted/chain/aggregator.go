@@ -22,6 +22,7 @@ import (
 	remoteavailability "k8s.io/kube-aggregator/pkg/controllers/status/remote"
 
 	"github.com/virtualcluster/virtualcluster/internal/egress"
+	"github.com/virtualcluster/virtualcluster/internal/lastknown"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/views"
 )
 
@@ -144,10 +145,7 @@ func (a *apiAggregator) update(object any) {
 
 // remove removes an API.
 func (a *apiAggregator) remove(object any) {
-	if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
-		object = last.Obj
-	}
-	service, ok := object.(*apiregistrationv1.APIService)
+	service, ok := lastknown.Of[*apiregistrationv1.APIService](object)
 	if !ok {
 		return
 	}

@@ -225,7 +225,17 @@ func withKey(data map[string]string, key, value string) map[string]string {
 	return data
 }
 
-// ensureServiceCIDR creates the range of ClusterIPs.
+// serviceCIDRs returns the ranges of ClusterIPs as text.
+func (s Spec) serviceCIDRs() []string {
+	all := make([]string, len(s.ServiceCIDRs))
+	for i := range s.ServiceCIDRs {
+		all[i] = s.ServiceCIDRs[i].String()
+	}
+	return all
+}
+
+// ensureServiceCIDR creates the range of ClusterIPs, and adds that of the second
+// IP family to one that exists.
 func (t *Tenant) ensureServiceCIDR(ctx context.Context) error {
 	ranges := t.client.NetworkingV1().ServiceCIDRs()
 	name := defaultservicecidr.DefaultServiceCIDRName
@@ -233,8 +243,12 @@ func (t *Tenant) ensureServiceCIDR(ctx context.Context) error {
 	if apierrors.IsNotFound(err) {
 		found, err = ranges.Create(ctx, &networkingv1.ServiceCIDR{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
-			Spec:       networkingv1.ServiceCIDRSpec{CIDRs: []string{t.spec.ServiceCIDR.String()}},
+			Spec:       networkingv1.ServiceCIDRSpec{CIDRs: t.spec.serviceCIDRs()},
 		}, metav1.CreateOptions{})
+	}
+	if cidrs := t.spec.serviceCIDRs(); err == nil && len(found.Spec.CIDRs) < len(cidrs) {
+		found.Spec.CIDRs = cidrs
+		found, err = ranges.Update(ctx, found, metav1.UpdateOptions{})
 	}
 	if err == nil && len(found.Status.Conditions) == 0 {
 		found.Status.Conditions = []metav1.Condition{{
@@ -252,9 +266,9 @@ func (t *Tenant) ensureServiceCIDR(ctx context.Context) error {
 // ensureKubernetesService creates the Service of the apiserver, and its
 // endpoints if pods can reach it.
 func (c *Chain) ensureKubernetesService(ctx context.Context, t *Tenant) error {
-	address, err := netutils.GetIndexedIP(&t.spec.ServiceCIDR, 1)
+	address, err := netutils.GetIndexedIP(&t.spec.ServiceCIDRs[0], 1)
 	if err != nil {
-		return fmt.Errorf("the service CIDR %s is too small: %w", &t.spec.ServiceCIDR, err)
+		return fmt.Errorf("the service CIDR %s is too small: %w", &t.spec.ServiceCIDRs[0], err)
 	}
 	port := securePort
 	if t.spec.Endpoint != nil {

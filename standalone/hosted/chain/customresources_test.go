@@ -2,6 +2,7 @@ package chain_test
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
@@ -88,10 +89,16 @@ func addTeam(t *testing.T, c *chain.Chain, name string) (*chain.Tenant, kubernet
 // define creates a definition and waits until its resources are served.
 func define(t *testing.T, tenant *chain.Tenant, definition *apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
-	g := NewWithT(t)
 	all := definitionsOf(t, tenant).ApiextensionsV1().CustomResourceDefinitions()
 	_, err := all.Create(t.Context(), definition, metav1.CreateOptions{})
-	g.Expect(err).NotTo(HaveOccurred())
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	shouldServe(t, tenant, definition)
+}
+
+// shouldServe waits until the resources of a definition are served.
+func shouldServe(t *testing.T, tenant *chain.Tenant, definition *apiextensionsv1.CustomResourceDefinition) {
+	t.Helper()
+	g := NewWithT(t)
 	version := schema.GroupVersion{Group: definition.Spec.Group, Version: definition.Spec.Versions[0].Name}.String()
 	g.Eventually(func() map[string]*metav1.APIResourceList { return resourcesOf(t, tenant, false) }).WithTimeout(later).Should(
 		HaveKeyWithValue(version, HaveField("APIResources", ContainElement(HaveField("Name", definition.Spec.Names.Plural)))))
@@ -135,6 +142,25 @@ func TestEqualDefinitions(t *testing.T) {
 		"/controlplanes/red/example.com/widgets/team/x", "/controlplanes/blue/example.com/widgets/team/x"))
 	g.Expect(chain.ServesCustomResources(plain)).To(BeFalse())
 	g.Expect(chain.ServesCustomResources(red)).To(BeTrue())
+}
+
+// TestAppliesDefinition: server-side apply creates the first definition of a
+// tenant, as Helm does, and changes it.
+func TestAppliesDefinition(t *testing.T) {
+	g := NewWithT(t)
+	c, _ := newChain(t)
+	red, _ := addTeam(t, c, "red")
+	definition := definitionOf("size", "integer")
+	definition.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	all := definitionsOf(t, red).ApiextensionsV1().CustomResourceDefinitions()
+	for _, label := range []string{"first", "second"} {
+		definition.Labels = map[string]string{"label": label}
+		data, err := json.Marshal(definition)
+		g.Expect(err).NotTo(HaveOccurred())
+		_, err = all.Patch(t.Context(), definition.Name, types.ApplyPatchType, data, metav1.PatchOptions{FieldManager: "test"})
+		g.Expect(err).NotTo(HaveOccurred())
+		shouldServe(t, red, definition)
+	}
 }
 
 // TestWithoutDefinitions: the API of definitions needs nothing of a tenant that

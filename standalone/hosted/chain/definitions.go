@@ -66,6 +66,28 @@ func (s definitionStorage) Create(ctx context.Context, key string, object, out r
 	if err := s.Interface.Create(ctx, key, object, out, ttl); err != nil {
 		return err
 	}
+	return s.created(ctx)
+}
+
+// GuaranteedUpdate implements storage.Interface. Server-side apply creates objects
+// by it.
+func (s definitionStorage) GuaranteedUpdate(
+	ctx context.Context, key string, destination runtime.Object, ignoreNotFound bool,
+	preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc, cached runtime.Object,
+) error {
+	absent := false
+	observed := func(input runtime.Object, response storage.ResponseMeta) (runtime.Object, *uint64, error) {
+		absent = response.ResourceVersion == 0
+		return tryUpdate(input, response)
+	}
+	err := s.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, observed, cached)
+	if err != nil || !absent {
+		return err
+	}
+	return s.created(ctx)
+}
+
+func (s definitionStorage) created(ctx context.Context) error {
 	t, err := s.chain.tenant(ctx)
 	if err != nil {
 		return err

@@ -25,6 +25,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	clientdiscovery "k8s.io/client-go/discovery"
+
+	"github.com/virtualcluster/virtualcluster/internal/inprocess"
 )
 
 // aggregatedMediaType is that of a discovery document with all groups.
@@ -98,12 +100,12 @@ func newDiscoveryCodecs() (serializer.CodecFactory, error) {
 // readDocument reads a JSON document from a handler in this process, and returns
 // its ETag.
 func readDocument(ctx context.Context, served http.Handler, path, mediaType string, into any) (tag string, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+inProcessHost+path, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+inprocess.Host+path, nil)
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", path, err)
 	}
 	request.Header.Set("Accept", mediaType)
-	response, err := (&transport{handler: served}).RoundTrip(request)
+	response, err := transport(served, "").RoundTrip(request)
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", path, err)
 	}

@@ -102,7 +102,6 @@ func DisableFeatures() error {
 // control planes.
 func Economize(o *options.ServerRunOptions) {
 	o.Etcd.SkipHealthEndpoints = true
-	o.Etcd.StorageConfig.CompactionInterval = 0
 	o.Etcd.StorageConfig.CountMetricPollPeriod = 0
 	o.Etcd.StorageConfig.DBMetricPollInterval = 0
 	o.Features.EnablePriorityAndFairness = false

@@ -55,7 +55,7 @@ type services struct {
 	registry *servicestore.REST
 	status   *servicestore.StatusREST
 
-	ips       *ipallocator.MetaAllocator
+	ips       map[api.IPFamily]ipallocator.Interface
 	informers *views.Factory
 	stop      chan struct{}
 	repairs   sync.WaitGroup
@@ -84,13 +84,10 @@ func (c *Chain) newServices(t *Tenant) (*services, error) {
 }
 
 func (s *services) start(ctx context.Context, c *Chain, t *Tenant) error {
-	networking, isIPv6 := s.informers.Networking().V1(), netutils.IsIPv6CIDR(&t.spec.ServiceCIDR)
 	if err := s.list(); err != nil {
 		return err
 	}
-	var err error
-	s.ips, err = ipallocator.NewMetaAllocator(
-		t.client.NetworkingV1(), networking.ServiceCIDRs(), networking.IPAddresses(), isIPv6, nil)
+	family, err := s.newAllocators(t)
 	if err != nil {
 		return err
 	}
@@ -99,13 +96,45 @@ func (s *services) start(ctx context.Context, c *Chain, t *Tenant) error {
 	if err != nil {
 		return err
 	}
-	family := s.ips.IPFamily()
-	s.registry, s.status, _, err = servicestore.NewREST(c.stores, family, map[api.IPFamily]ipallocator.Interface{family: s.ips},
+	s.registry, s.status, _, err = servicestore.NewREST(c.stores, family, s.ips,
 		ports, boundEndpoints{c.core.endpoints, t.spec.Name}, c.core.pods, nil)
 	if err != nil {
 		return err
 	}
+	newNetworkAddresses(t, s.informers.Networking().V1()).wrap(s.registry.Store)
 	return s.repair(ctx, c, t, record)
+}
+
+// newAllocators creates an allocator of ClusterIPs for each IP family, and
+// returns the family of single-stack Services.
+func (s *services) newAllocators(t *Tenant) (first api.IPFamily, err error) {
+	networking := s.informers.Networking().V1()
+	s.ips = map[api.IPFamily]ipallocator.Interface{}
+	for i, isIPv6 := range t.spec.areIPv6() {
+		allocator, err := ipallocator.NewMetaAllocator(
+			t.client.NetworkingV1(), clusterRanges{networking.ServiceCIDRs()}, networking.IPAddresses(), isIPv6, nil)
+		if err != nil {
+			return "", err
+		}
+		s.ips[allocator.IPFamily()] = allocator
+		if i == 0 {
+			first = allocator.IPFamily()
+		}
+	}
+	return first, nil
+}
+
+// areIPv6 reports which of the ranges of ClusterIPs are of IPv6. Without a range,
+// Services are of IPv4.
+func (s Spec) areIPv6() []bool {
+	if len(s.ServiceCIDRs) == 0 {
+		return []bool{false}
+	}
+	are := make([]bool, len(s.ServiceCIDRs))
+	for i := range s.ServiceCIDRs {
+		are[i] = netutils.IsIPv6CIDR(&s.ServiceCIDRs[i])
+	}
+	return are
 }
 
 // list starts the informers with their objects: constructors that find caches
@@ -140,7 +169,7 @@ func (s *services) repair(ctx context.Context, c *Chain, t *Tenant, record *node
 	if found.DeletionTimestamp != nil || meta.IsStatusConditionFalse(found.Status.Conditions, networkingv1.ServiceCIDRConditionReady) {
 		return nil // allocates nothing, but Services can be changed and deleted
 	}
-	return wait.PollUntilContextCancel(ctx, readyInterval, true, s.allocates)
+	return wait.PollUntilContextCancel(ctx, readyInterval, true, s.allocates(found.Spec.CIDRs))
 }
 
 // run runs a controller until it is stopped, and returns a channel that receives
@@ -163,17 +192,32 @@ func await(ctx context.Context, done <-chan error) error {
 	}
 }
 
-// allocates reports whether the allocator of ClusterIPs knows a range.
-func (s *services) allocates(context.Context) (bool, error) {
-	_, err := s.ips.DryRun().AllocateNext()
-	return !errors.Is(err, ipallocator.ErrNotReady), nil
+// allocates returns a condition that reports whether the allocators of ClusterIPs
+// know the ranges of the cluster.
+func (s *services) allocates(ranges []string) wait.ConditionWithContextFunc {
+	return func(context.Context) (bool, error) {
+		for _, cidr := range ranges {
+			family := api.IPv4Protocol
+			if netutils.IsIPv6CIDRString(cidr) {
+				family = api.IPv6Protocol
+			}
+			allocator, served := s.ips[family]
+			if !served {
+				continue
+			}
+			if _, err := allocator.DryRun().AllocateNext(); errors.Is(err, ipallocator.ErrNotReady) {
+				return false, nil
+			}
+		}
+		return true, nil
+	}
 }
 
 func (s *services) close() {
 	close(s.stop)
 	s.repairs.Wait()
-	if s.ips != nil {
-		s.ips.Destroy()
+	for _, allocator := range s.ips {
+		allocator.Destroy()
 	}
 	s.informers.Close()
 }

@@ -21,7 +21,7 @@ import (
 // not have them. As by an allocator, the address is taken first.
 func (c *Chain) createOwnService(ctx context.Context, t *Tenant, service *corev1.Service) error {
 	service.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
-	if netutils.IsIPv6CIDR(&t.spec.ServiceCIDR) {
+	if netutils.IsIPv6CIDR(&t.spec.ServiceCIDRs[0]) {
 		service.Spec.IPFamilies[0] = corev1.IPv6Protocol
 	}
 	service.Spec.ClusterIPs = []string{service.Spec.ClusterIP}

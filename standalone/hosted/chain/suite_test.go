@@ -132,5 +132,5 @@ func specOf(t testing.TB, name string) chain.Spec {
 	t.Helper()
 	_, services, err := net.ParseCIDR("10.96.0.0/16")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	return chain.Spec{Name: name, ClusterDomain: "cluster.local", ServiceCIDR: *services, Network: egress.Closed{}}
+	return chain.Spec{Name: name, ClusterDomain: "cluster.local", ServiceCIDRs: []net.IPNet{*services}, Network: egress.Closed{}}
 }

@@ -32,8 +32,9 @@ type Spec struct {
 	ClusterDomain string
 	// Issuer is the issuer of service account tokens; empty for their audience.
 	Issuer string
-	// ServiceCIDR is the range of ClusterIPs.
-	ServiceCIDR net.IPNet
+	// ServiceCIDRs are the ranges of ClusterIPs: one, or one of each IP family, of
+	// which the first is that of single-stack Services.
+	ServiceCIDRs []net.IPNet
 	// Endpoint is where pods reach the apiserver; nil if they cannot.
 	Endpoint *net.TCPAddr
 	// ClientCA verifies client certificates, in PEM.

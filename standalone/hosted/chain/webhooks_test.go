@@ -234,8 +234,9 @@ func TestWebhooksAreSelected(t *testing.T) {
 
 // TestHangingWebhook: it delays no other tenant, and ends after its timeout.
 func TestHangingWebhook(t *testing.T) {
+	t.Parallel() // it waits for the timeout
 	g := NewWithT(t)
-	c, _ := newChain(t)
+	c, _ := startChain(t)
 	called := make(chan struct{})
 	hanging := newHook(t, func(r *http.Request, _ *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 		close(called)
@@ -246,7 +247,7 @@ func TestHangingWebhook(t *testing.T) {
 	_, red := addWithHook(t, c, "red", hanging)
 	of := newHook(t, labels("blue"))
 	_, blue := addWithHook(t, c, "blue", of)
-	createMutating(t, red, admissionregistrationv1.MutatingWebhook{ClientConfig: hanging.clientConfig(), TimeoutSeconds: new(int32(2))})
+	createMutating(t, red, admissionregistrationv1.MutatingWebhook{ClientConfig: hanging.clientConfig(), TimeoutSeconds: new(int32(15))})
 	createMutating(t, blue, admissionregistrationv1.MutatingWebhook{ClientConfig: of.clientConfig()})
 	failed := make(chan error, 1)
 	go func() { failed <- createConfigMap(t, red, "x") }()

@@ -21,6 +21,9 @@ const (
 	pause      = 20 * time.Millisecond
 	lookShare  = 20
 	checkShare = 200
+	// checkLingers is the number of lingers after which a controller is checked again
+	// at the latest: on a busy machine, a cheap check can take long.
+	checkLingers = 10
 	// lookBurst is how far looks can be ahead of their share: a single look can
 	// take long on a busy machine, and must not delay the next change.
 	lookBurst = 10 * time.Second
@@ -275,7 +278,7 @@ func (b *ByNeed) consider(ctx context.Context, p *part, s *state) {
 	begin := time.Now()
 	needed, err := p.isNeeded(ctx, s)
 	now := time.Now()
-	check := now.Add(max(b.Linger/2, checkShare*now.Sub(begin)))
+	check := now.Add(b.untilCheck(now.Sub(begin)))
 	switch {
 	case err != nil:
 		b.fail(ctx, fmt.Errorf("find out whether the controller %s is needed: %w", p.controller.Name, err))
@@ -294,6 +297,12 @@ func (b *ByNeed) consider(ctx context.Context, p *part, s *state) {
 	default:
 		p.due = check
 	}
+}
+
+// untilCheck returns when a controller is checked again whose check has taken a
+// while.
+func (b *ByNeed) untilCheck(took time.Duration) time.Duration {
+	return min(max(b.Linger/2, checkShare*took), checkLingers*b.Linger)
 }
 
 // isNeeded reports whether the controller is needed. A panic while it reads the

@@ -32,3 +32,14 @@ func TestLookTime(t *testing.T) {
 	}
 	g.Expect(now.Sub(begin).Seconds()).To(BeNumerically("~", lookShare*taken.Seconds(), lookBurst.Seconds()))
 }
+
+// TestUntilCheck: expensive checks are rare, and none is postponed for long.
+func TestUntilCheck(t *testing.T) {
+	g := NewWithT(t)
+	b := &ByNeed{Options: Options{Linger: time.Minute}}
+	for took, until := range map[time.Duration]time.Duration{
+		0: 30 * time.Second, 100 * time.Millisecond: 30 * time.Second, time.Second: 200 * time.Second, time.Hour: 10 * time.Minute,
+	} {
+		g.Expect(b.untilCheck(took)).To(Equal(until), "after %s", took)
+	}
+}

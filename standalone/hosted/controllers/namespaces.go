@@ -48,8 +48,8 @@ func buildNamespaces(ctx context.Context, env *Environment) (func(context.Contex
 		return nil, err
 	}
 	core := env.client.CoreV1()
-	c := newNamespaces(
-		deletion.NewNamespacedResourcesDeleter(ctx, core.Namespaces(), env.metadata, core, discover, corev1.FinalizerKubernetes))
+	c := newNamespaces(deletion.NewNamespacedResourcesDeleter(
+		ctx, core.Namespaces(), collections{env.metadata}, core, discover, corev1.FinalizerKubernetes))
 	handler, err := env.typed.Core().V1().Namespaces().Informer().AddEventHandlerWithResyncPeriod(cache.ResourceEventHandlerFuncs{
 		AddFunc: c.enqueue, UpdateFunc: func(_, changed any) { c.enqueue(changed) },
 	}, namespaceResync)
@@ -119,7 +119,7 @@ func (c *namespaces) next(ctx context.Context) bool {
 		return false
 	}
 	defer c.queue.Done(name)
-	err := c.deleter.Delete(ctx, name)
+	err := c.deleter.Delete(withEmpty(ctx), name)
 	_, remain := errors.AsType[*deletion.ResourcesRemainingError](err)
 	switch {
 	case err == nil:

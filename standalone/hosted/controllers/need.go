@@ -86,7 +86,7 @@ func needs() map[string]*need {
 		"replicaset-controller":                objectsOf("replicasets"),
 		"replicationcontroller-controller":     objectsOf("controllers"),
 		"statefulset-controller":               objectsOf("statefulsets"),
-		"job-controller":                       {resources: []string{"jobs"}, pending: hasTrackedPods},
+		"job-controller":                       {resources: []string{"jobs"}, pending: hasTrackedPods, triggers: []string{"pods"}},
 		"cronjob-controller":                   objectsOf("cronjobs"),
 		"ttl-after-finished-controller":        objectsOf("jobs"),
 		"horizontal-pod-autoscaler-controller": objectsOf("horizontalpodautoscalers"),

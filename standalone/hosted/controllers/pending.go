@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/controller/certificates/rootcacertpublisher"
+
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/views"
 )
 
 // lacksServiceAccount reports whether a namespace has no default service
@@ -49,8 +51,12 @@ func hasDeletedNamespace(ctx context.Context, s *state) (bool, error) {
 // hasTrackedPods reports whether pods have a finalizer that only the Job
 // controller removes. They can be left from Jobs that are gone.
 func hasTrackedPods(ctx context.Context, s *state) (bool, error) {
-	return s.anyMetadata(ctx, "pods", func(m *metav1.ObjectMeta) bool {
-		return slices.Contains(m.Finalizers, batchv1.JobTrackingFinalizer)
+	return s.any(ctx, "pods", func(_ string, value []byte) (bool, error) {
+		if !bytes.Contains(value, []byte(batchv1.JobTrackingFinalizer)) {
+			return false, nil // without decoding it
+		}
+		pod, err := views.DecodeMetadata(value)
+		return err != nil || slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer), nil //nolint:nilerr // no controller may overlook it
 	})
 }
 

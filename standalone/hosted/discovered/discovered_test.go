@@ -258,6 +258,6 @@ func TestForgotten(t *testing.T) {
 	g.Eventually(func() int {
 		runtime.GC()
 		return discovered.Kept(shared)
-	}, 10*time.Second).Should(Equal(1))
+	}, time.Minute).Should(Equal(1))
 	runtime.KeepAlive(client)
 }

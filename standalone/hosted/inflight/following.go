@@ -86,7 +86,7 @@ func (f *following) follow(ctx context.Context, changes clientv3.WatchChan) clie
 	b := &backlog{grant: f.grant}
 	go func() { // ends with the watch
 		defer close(out)
-		defer b.forget()
+		defer f.grant.forget()
 		f.pass(ctx, changes, out, b)
 	}()
 	return out
@@ -127,9 +127,8 @@ type backlog struct {
 	grant *grant
 	// queue are those that the apiserver has not got.
 	queue []clientv3.WatchResponse
-	// queued and passed are the bytes of these and of those that it has got, and
-	// counted are those that the grant has.
-	queued, passed, counted int64
+	// queued and passed are the bytes of these and of those that it has got.
+	queued, passed int64
 }
 
 // add adds changes. It reports false if they are too many.
@@ -137,13 +136,7 @@ func (b *backlog) add(response clientv3.WatchResponse) bool {
 	b.queue = append(b.queue, response)
 	b.queued += sizeOf(response)
 	unread := b.queued + b.passed
-	for unread > unreadFree+b.counted {
-		if unread > mostUnread || !b.grant.grow(unreadStep) {
-			return false
-		}
-		b.counted += unreadStep
-	}
-	return true
+	return unread <= mostUnread && b.grant.keep(unread-unreadFree)
 }
 
 // next returns the next changes, where to pass them, and what to call then. There
@@ -169,15 +162,7 @@ func (b *backlog) next(out chan<- clientv3.WatchResponse) (next clientv3.WatchRe
 func (b *backlog) read() {
 	b.passed = 0
 	if b.queued == 0 {
-		b.forget()
-	}
-}
-
-// forget releases what was counted.
-func (b *backlog) forget() {
-	if b.counted > 0 {
-		b.grant.shrink(b.counted)
-		b.counted = 0
+		b.grant.forget()
 	}
 }
 

@@ -163,6 +163,32 @@ func TestUnreadChanges(t *testing.T) {
 	}
 }
 
+// TestUnreadChangesOfMany: watches whose clients read nothing leave memory to other
+// requests, also if nothing changes any more.
+func TestUnreadChangesOfMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		const watches, changes, size = 100, 40, 100 << 10
+		tenant := newHost(math.MaxInt64).Add("a", Config{})
+		ended := 0
+		for range watches {
+			w := startWatch(t, tenant, all)
+			if w.change(changes, size) < changes {
+				ended++
+			}
+			defer func() {
+				close(w.response.reads)
+				close(w.changes)
+				<-w.ended
+			}()
+		}
+		synctest.Wait()
+		g.Expect(tenant.Usage().Bytes).To(BeNumerically("<=", tenantBudget/2+watches*baseCost))
+		g.Expect(ended).To(And(BeNumerically(">", 0), BeNumerically("<", watches)))
+		take(t, tenant, demand{kind: Write, cost: smallRequest}).release()
+	})
+}
+
 // TestReadChanges: a watch whose client reads, or has none of the changes sent to
 // it, gets any number of changes, and the apiserver few at a time.
 func TestReadChanges(t *testing.T) {
@@ -215,4 +241,26 @@ func TestLateReader(t *testing.T) {
 		close(w.changes)
 		<-w.ended
 	})
+}
+
+// TestUnreadChangesOutliveTheBeginning: the end of a watch's beginning releases
+// its memory, except for the changes that the client has not read.
+func TestUnreadChangesOutliveTheBeginning(t *testing.T) {
+	g := NewWithT(t)
+	tenant := newHost(math.MaxInt64).Add("a", Config{})
+	grant := take(t, tenant, demand{kind: Watch, cost: largeBudget})
+	b := &backlog{grant: grant}
+	g.Expect(b.add(change(1, unreadStep))).To(BeTrue())
+	grant.releaseMemory()
+	g.Expect(tenant.Usage().Bytes).To(BeEquivalentTo(unreadStep))
+	g.Expect(b.add(change(2, unreadStep))).To(BeTrue())
+	g.Expect(tenant.Usage().Bytes).To(BeEquivalentTo(2 * unreadStep))
+	grant.forget()
+	g.Expect(tenant.Usage().Bytes).To(BeZero())
+	g.Expect(b.add(change(3, unreadStep))).To(BeTrue())
+	grant.release()
+	grant.forget()
+	g.Expect(tenant.Usage().Bytes).To(BeZero())
+	g.Expect(tenant.unread).To(BeZero())
+	g.Expect(b.add(change(4, 2*unreadStep))).To(BeFalse(), "the watch has ended")
 }

@@ -6,7 +6,9 @@ type grant struct {
 	kind   Kind
 	// held counts for the tenant, shared for the host.
 	held, shared int64
-	large        bool
+	// unread is the part of held that a client has not read.
+	unread int64
+	large  bool
 	// over says that the request has ended.
 	over bool
 }
@@ -34,10 +36,12 @@ func (g *grant) release() {
 	defer h.mu.Unlock()
 	g.tenant.running[g.kind]--
 	g.over = true
+	g.lockedForget()
 	g.lockedReleaseMemory()
 }
 
-// releaseMemory keeps the request in flight without its memory.
+// releaseMemory keeps the request in flight without its memory, except what its
+// client has not read.
 func (g *grant) releaseMemory() {
 	h := g.tenant.host
 	h.mu.Lock()
@@ -47,7 +51,7 @@ func (g *grant) releaseMemory() {
 
 func (g *grant) lockedReleaseMemory() {
 	t := g.tenant
-	t.held -= g.held
+	t.held -= g.held - g.unread
 	t.host.held -= g.shared
 	if g.large {
 		t.large -= g.held
@@ -56,31 +60,60 @@ func (g *grant) lockedReleaseMemory() {
 		t.largeReads--
 	}
 	all := g.shared > 0
-	g.held, g.shared, g.large = 0, 0, false
+	g.held, g.shared, g.large = g.unread, 0, false
 	t.host.lockedWake(t, all)
 }
 
-// shrink takes back what grow has added, unless it was released.
-func (g *grant) shrink(bytes int64) {
-	t := g.tenant
-	t.host.mu.Lock()
-	defer t.host.mu.Unlock()
-	bytes = min(bytes, g.held) // the rest was released
-	t.held -= bytes
-	g.held -= bytes
-	if g.large {
-		t.large -= bytes
+// keep counts what the client of a watch has not read, in steps, and reports
+// whether there is memory for it. All watches of a tenant leave some to other
+// requests: these would wait for a client that may never read.
+func (g *grant) keep(unread int64) bool {
+	h := g.tenant.host
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for g.unread < unread {
+		if !g.tenant.isPlatform() && g.tenant.unread+unreadStep > unreadBudget || !g.lockedGrow(unreadStep) {
+			return false
+		}
+		g.unread += unreadStep
+		g.tenant.unread += unreadStep
 	}
-	t.host.lockedWake(t, false)
+	return true
+}
+
+// forget takes back what keep has counted.
+func (g *grant) forget() {
+	h := g.tenant.host
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if g.unread > 0 {
+		g.lockedForget()
+		h.lockedWake(g.tenant, false)
+	}
+}
+
+func (g *grant) lockedForget() {
+	t := g.tenant
+	t.held -= g.unread
+	t.unread -= g.unread
+	g.held -= g.unread
+	if g.large {
+		t.large -= g.unread
+	}
+	g.unread = 0
 }
 
 // grow adds to the memory of a request that turns out to need more, and reports
 // whether there is as much. It does not wait: the request has memory already,
 // and others that wait have less.
 func (g *grant) grow(bytes int64) bool {
+	g.tenant.host.mu.Lock()
+	defer g.tenant.host.mu.Unlock()
+	return g.lockedGrow(bytes)
+}
+
+func (g *grant) lockedGrow(bytes int64) bool {
 	t := g.tenant
-	t.host.mu.Lock()
-	defer t.host.mu.Unlock()
 	switch {
 	case g.over:
 		return false

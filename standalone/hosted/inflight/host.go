@@ -15,6 +15,8 @@ const (
 	// wait for a list.
 	tenantBudget = 256 << 20
 	largeBudget  = tenantBudget - tenantBudget/8
+	// unreadBudget is the part of it for what the clients of watches have not read.
+	unreadBudget = tenantBudget / 2
 	// leastHostBudget is the minimum of the memory of the large requests of all
 	// tenants. It is more if the process has a higher memory limit.
 	leastHostBudget   = 1 << 30

@@ -48,11 +48,12 @@ type Tenant struct {
 
 	limits  Limits
 	running [kinds]int
-	// held is the memory of all requests, large that of the large ones.
-	held, large int64
-	largeReads  int
-	queues      [kinds]queue
-	rejected    map[Reason]int64
+	// held is the memory of all requests, large that of the large ones, and unread
+	// what the clients of watches have not read.
+	held, large, unread int64
+	largeReads          int
+	queues              [kinds]queue
+	rejected            map[Reason]int64
 	// shed reports whether requests are rejected under memory pressure.
 	shed bool
 }

@@ -106,7 +106,7 @@ func TestConfine(t *testing.T) {
 	g.Expect(list.Count).To(BeEquivalentTo(2))
 	for _, want := range []string{"of red", "last"} {
 		var response clientv3.WatchResponse
-		g.Eventually(watched).Should(Receive(&response))
+		g.Eventually(watched, "20s").Should(Receive(&response))
 		g.Expect(response.Events).To(HaveLen(1))
 		g.Expect(string(response.Events[0].Kv.Value)).To(Equal(want))
 		g.Expect(string(response.Events[0].Kv.Key)).To(HavePrefix("/pods/"))
@@ -154,7 +154,7 @@ func TestConfineFailsWithoutATenant(t *testing.T) {
 		}
 	}
 	t.Run("watch", func(t *testing.T) {
-		NewWithT(t).Eventually(confined.Watch(t.Context(), "/pods/web")).Should(BeClosed())
+		NewWithT(t).Eventually(confined.Watch(t.Context(), "/pods/web"), "20s").Should(BeClosed())
 	})
 }
 
@@ -203,7 +203,7 @@ func TestConfineRejectsOtherKeys(t *testing.T) {
 		})
 	}
 	t.Run("watch", func(t *testing.T) {
-		NewWithT(t).Eventually(confined.Watch(ctx, "/", everything...)).Should(BeClosed())
+		NewWithT(t).Eventually(confined.Watch(ctx, "/", everything...), "20s").Should(BeClosed())
 	})
 	t.Run("the greatest range", func(t *testing.T) {
 		g := NewWithT(t)
@@ -245,6 +245,6 @@ func TestConfineTo(t *testing.T) {
 		g.Expect(err).To(MatchError(ContainSubstring(want)))
 		_, err = confined.Txn(ctx).Then(clientv3.OpDelete("/pods/web")).Commit()
 		g.Expect(err).To(MatchError(ContainSubstring(want)))
-		g.Eventually(confined.Watch(ctx, "/pods/", clientv3.WithPrefix())).Should(BeClosed())
+		g.Eventually(confined.Watch(ctx, "/pods/", clientv3.WithPrefix()), "20s").Should(BeClosed())
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -27,6 +28,8 @@ const (
 	// markInterval is the interval between two revisions that are compacted
 	// later.
 	markInterval = retention / 2
+	// compactedKey is the key of the record that has the compacted revision.
+	compactedKey = "compact_rev_key"
 	// lowWater is the percentage of etcd's quota below which etcd becomes
 	// writable again.
 	lowWater = 80
@@ -51,6 +54,8 @@ type Keeper struct {
 	Log           logr.Logger
 
 	compacted mark
+	// announced is the last compacted revision that was announced.
+	announced int64
 	last      mark
 	// marks are to be compacted when they are old enough, the oldest first.
 	marks []mark
@@ -84,7 +89,10 @@ func (k *Keeper) keep(ctx context.Context) error {
 	if err := k.compact(ctx, time.Now()); err != nil {
 		return err
 	}
-	return k.Recover(ctx)
+	if err := k.Recover(ctx); err != nil { // without space, nothing can be announced
+		return err
+	}
+	return k.announce(ctx)
 }
 
 // compact compacts old revisions, and those before the previous check if they
@@ -122,6 +130,20 @@ func (k *Keeper) compactTo(ctx context.Context, to mark) error {
 		return fmt.Errorf("compact etcd: %w", err)
 	}
 	k.compacted = to
+	return nil
+}
+
+// announce tells apiservers what is compacted, by the record through which
+// kube-apiservers tell each other, so that only one of them compacts. They drop
+// the older states that their caches have, from which they would continue lists.
+func (k *Keeper) announce(ctx context.Context) error {
+	if k.announced == k.compacted.revision {
+		return nil
+	}
+	if _, err := k.Client.Put(ctx, compactedKey, strconv.FormatInt(k.compacted.revision, 10)); err != nil {
+		return fmt.Errorf("tell apiservers what is compacted: %w", err)
+	}
+	k.announced = k.compacted.revision
 	return nil
 }
 

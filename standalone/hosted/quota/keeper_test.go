@@ -12,6 +12,8 @@ import (
 	"github.com/go-logr/logr"
 	rpctypes "go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/apiserver/pkg/storage/etcd3"
+	"k8s.io/utils/clock"
 )
 
 const mebi = 1024 * kibi
@@ -134,6 +136,28 @@ func TestCompaction(t *testing.T) {
 	}
 	if _, err := k.Client.Get(t.Context(), root+"a/x", clientv3.WithRev(k.ledger.revision-1)); err != nil {
 		t.Errorf("what amounts to little was dropped: %v", err)
+	}
+}
+
+// TestCompactionIsAnnounced: apiservers learn what is compacted, whose caches
+// continue older lists otherwise.
+func TestCompactionIsAnnounced(t *testing.T) {
+	k := keeperOf(t)
+	compactor := etcd3.NewCompactor(k.Client, 0, clock.RealClock{}, nil)
+	t.Cleanup(compactor.Stop)
+	k.ledger.superseded, k.ledger.revision = 2*mebi, put(t, k, "first")
+	for range 2 {
+		if err := k.keep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "an apiserver knows the revision", func() bool { return compactor.CompactRevision() == k.ledger.revision })
+	before := put(t, k, "second")
+	if err := k.keep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if after := put(t, k, "third"); after != before+1 {
+		t.Errorf("the same revision is written again")
 	}
 }
 

@@ -26,7 +26,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/standalone/nodes/linux/inside"
 )
 
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // TestMain is process 1 of a node, too, if it is started as one.
 func TestMain(m *testing.M) {

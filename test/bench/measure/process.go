@@ -58,3 +58,17 @@ func Memory() (total, available int, err error) {
 	}
 	return int(*info.MemTotalBytes), int(*info.MemAvailableBytes), nil
 }
+
+// ReadBy returns how many bytes a process has read so far, from files and from
+// connections. It works on Linux only.
+func ReadBy(pid int) (int, error) {
+	process, err := procfs.NewProc(pid)
+	if err != nil {
+		return 0, fmt.Errorf("find process %d: %w", pid, err)
+	}
+	io, err := process.IO()
+	if err != nil {
+		return 0, fmt.Errorf("read the I/O of process %d: %w", pid, err)
+	}
+	return int(io.RChar), nil
+}

@@ -15,7 +15,7 @@ func TestUsageOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if before.Resident < MiB {
+	if before.Resident < MiB/4 { // the kernel adds what a CPU has counted a few pages late
 		t.Errorf("the test uses %d bytes, which is impossible", before.Resident)
 	}
 	busy := make([]byte, 64*MiB)

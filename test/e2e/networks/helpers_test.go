@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -122,29 +123,44 @@ func (c cell) String() string {
 	return fmt.Sprintf("%s to %s by %s, %s", c.from, c.target, c.to.by, c.to.protocol)
 }
 
+// attempt is what a pod got when it connected.
+type attempt struct {
+	Responses []string `json:"responses"`
+	Errors    []string `json:"errors"`
+}
+
 // reaches has the pod of a member connect, and reports whether it gets an answer.
 func (m *member) reaches(ctx context.Context, to endpoint) (bool, error) {
+	got, err := m.connect(ctx, to)
+	return strings.Join(got.Responses, "") != "", err
+}
+
+// connect has the pod of a member connect.
+func (m *member) connect(ctx context.Context, to endpoint) (got attempt, err error) {
 	query := url.Values{
 		"host": {to.host}, "port": {fmt.Sprint(to.port)}, "protocol": {to.protocol}, "request": {"hostname"}, "tries": {"1"},
 	}
 	at := url.URL{Scheme: "http", Host: net.JoinHostPort(m.pod.Status.PodIP, fmt.Sprint(podTCP)), Path: "/dial", RawQuery: query.Encode()}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
-		return false, err
+		return got, err
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return false, fmt.Errorf("ask %s to connect: %w", m, err)
+		return got, fmt.Errorf("ask %s to connect: %w", m, err)
 	}
 	defer response.Body.Close()
-	var answer struct {
-		Responses []string `json:"responses"`
-		Errors    []string `json:"errors"`
+	data, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode == http.StatusBadRequest { // the name is not known
+		return attempt{Errors: []string{string(data)}}, nil
 	}
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		return false, fmt.Errorf("read what %s got: %w", m, err)
+	if err == nil {
+		err = json.Unmarshal(data, &got)
 	}
-	return strings.Join(answer.Responses, "") != "", nil
+	if err != nil {
+		return got, fmt.Errorf("read what %s got: %w", m, err)
+	}
+	return got, nil
 }
 
 // differing tries all connections, and returns those that are not as they should

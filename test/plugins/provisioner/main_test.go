@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,24 +18,13 @@ import (
 	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 	"github.com/virtualcluster/virtualcluster/plugins/provisioner/provisionertest"
 	"github.com/virtualcluster/virtualcluster/test/local"
+	"github.com/virtualcluster/virtualcluster/test/localtest"
 )
 
 // startCluster starts a super cluster for the test.
 func startCluster(t *testing.T, args ...string) *local.SuperCluster {
 	t.Helper()
-	if os.Getenv(local.Binary) == "" {
-		t.Skipf("set %s; make test-plugins does", local.Binary)
-	}
-	cluster, err := local.Start(t.Context(), t.TempDir(), append([]string{"--manager=false", "--agent=false"}, args...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cluster.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	return cluster
+	return localtest.Start(t, append([]string{"--manager=false", "--agent=false"}, args...)...)
 }
 
 // elsewhere starts a cluster that is a tenant's control plane, with what its
@@ -114,19 +102,5 @@ func startManager(t *testing.T, super *local.SuperCluster, folder string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := local.WriteKubeconfig(kubeconfig, config); err != nil {
-		t.Fatal(err)
-	}
-	command := newCommand()
-	command.SetArgs([]string{"--kubeconfig", kubeconfig, "--health-probe-bind-address=0", "--adopted-kubeconfigs", folder})
-	running, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- command.ExecuteContext(running) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	localtest.Run(t, newCommand(), config, "--adopted-kubeconfigs", folder)
 }

@@ -20,10 +20,11 @@ import (
 func main() {
 	kubeconfig := flag.String("kubeconfig", "", "kubeconfig of the cluster whose NetworkPolicies to enforce")
 	runtime := flag.String("runtime", "", "CRI endpoint of the node's container runtime")
+	namespace := flag.String("network-namespace", "", "path of the network namespace to filter; default: that of the process")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	log := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(os.Stderr)))
-	err := run(ctx, *kubeconfig, policies.Options{Runtime: *runtime, Log: log})
+	err := run(ctx, *kubeconfig, policies.Options{Runtime: *runtime, Namespace: *namespace, Log: log})
 	stop()
 	if err != nil {
 		log.Error(err, "Stopped enforcing NetworkPolicies")

@@ -55,13 +55,13 @@ func kubeconfig(settings *Settings, identity pki.KeyPair) ([]byte, error) {
 
 func save(files map[string][]byte) error {
 	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(own, name), content, 0o600); err != nil {
+		dir := own
+		if filepath.Ext(name) == ".conflist" {
+			dir = filepath.Join(plugins, "net.d")
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			return err
 		}
 	}
-	// containerd requires a separate directory for networks.
-	if err := os.Mkdir(filepath.Join(own, "cni"), 0o700); err != nil {
-		return err
-	}
-	return os.Rename(filepath.Join(own, "bridge.conflist"), filepath.Join(own, "cni", "bridge.conflist"))
+	return nil
 }

@@ -28,7 +28,7 @@ func TestConfiguration(t *testing.T) {
 	for name, want := range map[string][]string{
 		"kubelet.yaml":    {"cgroupRoot: /vc-node-7", "clusterDNS: [10.96.0.10]", "clusterDomain: cluster.local"},
 		"kube-proxy.yaml": {"hostnameOverride: worker", "clusterCIDR: 10.244.7.0/24"},
-		"containerd.toml": {`bin_dirs = ["/a", "/b", ]`},
+		"containerd.toml": {`bin_dirs = ["/a", "/b", "/var/lib/cni/bin"]`},
 		"bridge.conflist": {`"subnet": "10.244.7.0/24"`},
 		"resolv.conf":     {"nameserver 192.0.2.1\n"},
 	} {

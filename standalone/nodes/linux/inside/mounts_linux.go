@@ -19,6 +19,10 @@ const (
 	programs = own + "/bin"
 	// images is the mount point of additional image archives, if there are any.
 	images = own + "/images"
+	// plugins has the configuration of the pods' network, and plugins of CNI in
+	// addition to those of this machine. It is in /var, so that others can be
+	// installed as on any node.
+	plugins = "/var/lib/cni"
 )
 
 // shown is an open directory of this machine, and its mount point in the node.
@@ -88,9 +92,9 @@ func (s shown) mount() error {
 	return mount(filepath.Join("/proc/self/fd", strconv.Itoa(s.fd)), s.target, "", unix.MS_BIND)
 }
 
-// makeVar creates the directories that every program expects below /var.
+// makeVar creates the directories that programs expect below /var.
 func makeVar() error {
-	for _, dir := range []string{"/var/lib", "/var/log", "/var/tmp"} {
+	for _, dir := range []string{"/var/lib", "/var/log", "/var/tmp", plugins + "/bin", plugins + "/net.d"} {
 		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // the usual mode
 			return err
 		}

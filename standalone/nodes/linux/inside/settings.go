@@ -5,6 +5,7 @@ package inside
 
 import (
 	"net"
+	"os"
 
 	"github.com/virtualcluster/virtualcluster/internal/pki"
 )
@@ -44,4 +45,11 @@ type Settings struct {
 	KubeProxy pki.KeyPair `json:"kubeProxy"`
 	Policies  pki.KeyPair `json:"policies"`
 	Serving   pki.KeyPair `json:"serving"`
+}
+
+// IPv6 reports whether the kernel has IPv6. Links of pods are without it, since
+// NetworkPolicies do not see the addresses that it gives to each link.
+func (*Settings) IPv6() bool {
+	_, err := os.Stat("/proc/sys/net/ipv6")
+	return err == nil
 }

@@ -20,6 +20,8 @@ type Cluster struct {
 	// Namespaces has the labels of each namespace.
 	Namespaces map[string]labels.Set
 	Policies   []*networkingv1.NetworkPolicy
+	// inside has the pods of each namespace that has some.
+	inside map[string][]Pod
 }
 
 // Pod is the part of a pod that policies match. It has an address of its own.
@@ -59,10 +61,14 @@ type Port struct {
 // allow.
 func NewFilter(c Cluster) (Filter, error) {
 	var f Filter
+	c = c.indexed()
 	for _, policy := range c.Policies {
 		selected, err := c.selected(policy.Namespace, &policy.Spec.PodSelector)
 		if err != nil {
 			return f, err
+		}
+		if len(selected) == 0 {
+			continue // peers cost more to find than pods
 		}
 		if slices.Contains(policy.Spec.PolicyTypes, networkingv1.PolicyTypeIngress) {
 			if err := f.Ingress.admit(c, policy, selected); err != nil {
@@ -77,6 +83,15 @@ func NewFilter(c Cluster) (Filter, error) {
 	}
 	f.Ingress.Isolated, f.Egress.Isolated = sorted(f.Ingress.Isolated), sorted(f.Egress.Isolated)
 	return f, nil
+}
+
+// indexed returns the cluster with its pods by namespace.
+func (c Cluster) indexed() Cluster {
+	c.inside = map[string][]Pod{}
+	for _, pod := range c.Pods {
+		c.inside[pod.Namespace] = append(c.inside[pod.Namespace], pod)
+	}
+	return c
 }
 
 // admit adds the ingress rules of a policy for the pods that it selects.
@@ -146,8 +161,8 @@ func (c Cluster) selected(namespace string, by *metav1.LabelSelector) ([]Pod, er
 		return nil, err
 	}
 	var found []Pod
-	for _, pod := range c.Pods {
-		if pod.Namespace == namespace && selector.Matches(pod.Labels) {
+	for _, pod := range c.inside[namespace] {
+		if selector.Matches(pod.Labels) {
 			found = append(found, pod)
 		}
 	}

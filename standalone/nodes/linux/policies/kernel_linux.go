@@ -2,8 +2,10 @@ package policies
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"slices"
 
 	"github.com/google/nftables"
@@ -57,14 +59,21 @@ func Check() error {
 	return nil
 }
 
-// install replaces the filter in the kernel. Established connections are kept.
-func install(f Filter) error {
-	conn, err := nftables.New(nftables.WithSockOptions(func(c *netlink.Conn) error {
-		if err := c.SetWriteBuffer(bufferSize); err != nil {
-			return err
+// install replaces the filter in the kernel, in the network namespace with a
+// path, or in that of the thread. Established connections are kept.
+func install(f Filter, namespace string) error {
+	options := []nftables.ConnOption{nftables.WithSockOptions(func(c *netlink.Conn) error {
+		return errors.Join(c.SetWriteBuffer(bufferSize), c.SetReadBuffer(bufferSize))
+	})}
+	if namespace != "" {
+		file, err := os.Open(namespace)
+		if err != nil {
+			return fmt.Errorf("open the network namespace: %w", err)
 		}
-		return c.SetReadBuffer(bufferSize)
-	}))
+		defer func() { _ = file.Close() }()
+		options = append(options, nftables.WithNetNSFd(int(file.Fd())))
+	}
+	conn, err := nftables.New(options...)
 	if err != nil {
 		return fmt.Errorf("connect to the kernel's nftables: %w", err)
 	}

@@ -34,7 +34,7 @@ const (
 	gateway, service = "169.254.0.1", "10.96.0.1"
 	// droppedAfter is how long an answer may take that should not come, and
 	// answeredAfter one that should.
-	droppedAfter, answeredAfter = 100 * time.Millisecond, 10 * time.Second
+	droppedAfter, answeredAfter = 100 * time.Millisecond, 30 * time.Second
 )
 
 // machine is a node's network namespace with the pods of the test's cluster,
@@ -142,7 +142,7 @@ func (m *machine) install(t *testing.T, policies ...*networkingv1.NetworkPolicy)
 	c.Policies = policies
 	filter, err := NewFilter(c)
 	if err == nil {
-		err = in(m.node, func() error { return install(filter) })
+		err = in(m.node, func() error { return install(filter, "") })
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -333,6 +333,24 @@ func TestKernelLetsPodsReachThemselves(t *testing.T) {
 	m.check(t, []string{"1>" + service + " TCP 80"}, []string{"2>" + service + " TCP 80", "3>" + service + " TCP 80", "1>2 TCP 80"})
 }
 
+// TestInstallElsewhere: a filter can be that of another network namespace.
+func TestInstallElsewhere(t *testing.T) {
+	m := newMachine(t)
+	c := cluster
+	c.Policies = []*networkingv1.NetworkPolicy{inShop(metav1.LabelSelector{}, nil)}
+	filter, err := NewFilter(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := install(filter, fmt.Sprint("/proc/self/fd/", int(m.node))); err != nil {
+		t.Fatal(err)
+	}
+	m.check(t, []string{"1>3 TCP 80"}, []string{"2>1 TCP 80"})
+	if err := install(filter, "/none"); err == nil || !strings.Contains(err.Error(), "open the network namespace: open /none") {
+		t.Errorf("got %v, want that the namespace does not exist", err)
+	}
+}
+
 // TestInstallWithoutRights: a filter that the kernel does not take is an error.
 func TestInstallWithoutRights(t *testing.T) {
 	namespace := newNamespace(t)
@@ -340,7 +358,7 @@ func TestInstallWithoutRights(t *testing.T) {
 		if err := dropNetAdmin(); err != nil {
 			return err
 		}
-		return install(Filter{})
+		return install(Filter{}, "")
 	})
 	if err == nil || !strings.Contains(err.Error(), "install the packet filter") {
 		t.Errorf("got %v, want that the filter could not be installed", err)

@@ -57,8 +57,8 @@ func (c Cluster) peerPods(namespace string, peer networkingv1.NetworkPolicyPeer)
 		return nil, err
 	}
 	var found []Pod
-	for name, set := range c.Namespaces {
-		if !selector.Matches(set) {
+	for name := range c.inside {
+		if set, known := c.Namespaces[name]; !known || !selector.Matches(set) {
 			continue
 		}
 		inside, err := c.selected(name, pods)

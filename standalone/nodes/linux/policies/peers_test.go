@@ -57,7 +57,7 @@ func TestPeers(t *testing.T) {
 }
 
 func addressesOf(list []peer) ([]string, error) {
-	found, err := cluster.peers("shop", list)
+	found, err := cluster.indexed().peers("shop", list)
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,10 @@ type Options struct {
 	Cluster *rest.Config
 	// Runtime is the endpoint of the node's container runtime.
 	Runtime string
-	Log     logr.Logger
+	// Namespace is the path of the network namespace whose connections are
+	// filtered; empty for that of the process.
+	Namespace string
+	Log       logr.Logger
 }
 
 // enforcer keeps the kernel's filter up to date.
@@ -37,6 +40,9 @@ type enforcer struct {
 	namespaces corelisters.NamespaceLister
 	policies   networkinglisters.NetworkPolicyLister
 	sandboxes  *sandboxes
+	// namespace is the path of the network namespace to filter; empty for that of
+	// the process.
+	namespace string
 	// changes holds at most one element, which means that objects have changed.
 	changes chan struct{}
 }
@@ -48,11 +54,12 @@ func Run(ctx context.Context, opts Options) error {
 	if err != nil {
 		return fmt.Errorf("create a client for network policies: %w", err)
 	}
-	factory := informers.NewSharedInformerFactory(client, 0)
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(reduce))
 	pods, namespaces := factory.Core().V1().Pods(), factory.Core().V1().Namespaces()
 	policies := factory.Networking().V1().NetworkPolicies()
 	e := &enforcer{
-		pods: pods.Lister(), namespaces: namespaces.Lister(), policies: policies.Lister(), changes: make(chan struct{}, 1),
+		pods: pods.Lister(), namespaces: namespaces.Lister(), policies: policies.Lister(),
+		namespace: opts.Namespace, changes: make(chan struct{}, 1),
 	}
 	e.sandboxes = &sandboxes{changed: e.changed, of: map[types.UID]sandbox{}}
 	for _, informer := range []cache.SharedIndexInformer{pods.Informer(), namespaces.Informer(), policies.Informer()} {
@@ -99,7 +106,7 @@ func (e *enforcer) enforce(ctx context.Context, log logr.Logger) error {
 			return err
 		}
 		if first || !reflect.DeepEqual(filter, installed) {
-			if err := install(filter); err != nil {
+			if err := install(filter, e.namespace); err != nil {
 				return err
 			}
 			installed = filter

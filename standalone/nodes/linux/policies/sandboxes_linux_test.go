@@ -114,6 +114,7 @@ func TestFollow(t *testing.T) {
 	runtime.events <- created("one", "10.0.0.1")
 	g.Eventually(func() string { return s.address("one").String() }, answeredAfter).Should(Equal("10.0.0.1"))
 	first.Stop()
+	runtime = &runtimeService{events: make(chan *runtimeapi.ContainerEventResponse)} // what stops may still take an event
 	runtime.serve(t, socket)
 	runtime.events <- created("two", "10.0.0.2")
 	g.Eventually(func() string { return s.address("two").String() }, answeredAfter).Should(Equal("10.0.0.2"))

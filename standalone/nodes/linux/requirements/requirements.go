@@ -32,7 +32,7 @@ type debianPackage struct {
 }
 
 var runtimePackages = []debianPackage{
-	{"containernetworking-plugins", []string{"bridge", "host-local", "loopback", "portmap"}},
+	{"containernetworking-plugins", []string{"bridge", "host-local", "loopback", "portmap", "tuning"}},
 	{"iptables", []string{"iptables", "iptables-save", "iptables-restore"}},
 	{"mount", []string{"mount", "umount"}},
 	{"nftables", []string{"nft"}},

@@ -62,6 +62,14 @@ func catalog(ctx context.Context, programs string) ([]image, error) {
 	}, nil
 }
 
+// traefik is the controller of Gateways that specs of routes run.
+func traefik(programs string) image {
+	return image{
+		reference: "docker.io/library/traefik:v3.6.12", layers: [][]archive.Entry{accounts(), built(programs, "traefik")},
+		config: v1.Config{Entrypoint: []string{"/traefik"}},
+	}
+}
+
 // built is a program that was built for images, in the root directory.
 func built(programs, name string) []archive.Entry {
 	return []archive.Entry{{Path: name, Source: filepath.Join(programs, name), Mode: archive.Program}}
