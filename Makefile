@@ -70,14 +70,14 @@ build: ## Build all binaries into bin/
 NODE_LDFLAGS = -s -w -X github.com/containerd/containerd/v2/version.Version=$(shell cd test/node && go list -m -f '{{.Version}}' \
 	github.com/containerd/containerd/v2)
 
-# Reports what is missing before anything is compiled: the node takes four minutes to build. test/node may want a newer Go.
-NODE_REQUIREMENTS = cd test/node && go version >/dev/null && cd ../../standalone && go run -buildvcs=false ./nodes/cmd/node-requirements
-
-.PHONY: node-can-build node-can-run
-node-can-build:
-	@$(NODE_REQUIREMENTS)
-node-can-run:
-	@$(NODE_REQUIREMENTS) --run
+# Reports what is missing before the node is compiled, which takes four minutes. test/node may want a newer Go.
+.PHONY: node-requirements node-can-build node-can-run
+node-requirements:
+	@cd standalone && $(GO_BUILD) -o $(BIN)/ ./nodes/cmd/node-requirements
+node-can-build: node-requirements
+	@cd test/node && go version >/dev/null && $(BIN)/node-requirements
+node-can-run: node-requirements
+	@cd test/node && go version >/dev/null && $(BIN)/node-requirements --run
 
 .PHONY: node
 node: node-can-build build ## Build what `vc-standalone up --nodes real` needs: containerd, kubelet, kube-proxy and images, into bin/node
@@ -172,9 +172,12 @@ release: ## Write a release into dist/: make release VERSION=v0.1.0
 REPORTS := $(BIN)/reports
 GATE    := go run ./hack/gate --reports $(REPORTS) --commit $$(git rev-parse HEAD)
 
+# Not empty: also the tests of what has not changed since the last commit that was green here.
+ALL ?=
+
 .PHONY: test
 test: ## Run what every change has to pass: checks, tests on real apiservers, and a few pods on a real node; within the hour
-	$(GATE)
+	$(GATE) $(if $(ALL),--all)
 
 .PHONY: full
 full: ## Run that with the race detector, and what is slow: test-long, all of e2e, smoke of conformance and benchmarks; hours
@@ -239,9 +242,13 @@ PROGRAMS = VC_STANDALONE=$(BIN)/vc-standalone VC_SYNCER=$(BIN)/vc-syncer VC_DNS=
 SEED ?= $(shell printf %d 0x$$(git rev-parse 'HEAD^{tree}' | cut -c1-7))
 # Not empty: with the race detector, which finds what no assertion can, and takes half as much CPU again.
 RACE ?=
-# A suite, with the race detector or without, and what failed of it once more.
-specs = $(if $(1),CGO_ENABLED=1 GORACE='log_path=$(REPORTS)/races halt_on_error=1') $(PROGRAMS) go run ./hack/specs --reports $(REPORTS) --seed $(SEED) \
-	$(2) -- --vet=off --no-color --timeout 40m --poll-progress-after 4m --poll-progress-interval 2m $(if $(1),--race)
+# Suites, and what failed of them once more.
+suites = go run ./hack/specs --reports $(REPORTS) --seed $(SEED) $(1) -- --vet=off --no-color
+# Not empty: a regular expression of files whose specs do not run.
+SKIP_FILES ?=
+# A suite on real apiservers, with the race detector or without.
+specs = $(if $(1),CGO_ENABLED=1 GORACE='log_path=$(REPORTS)/races halt_on_error=1') $(PROGRAMS) $(call suites,$(2)) \
+	--timeout 40m --poll-progress-after 4m --poll-progress-interval 2m $(if $(1),--race) $(if $(SKIP_FILES),--skip-file '$(SKIP_FILES)')
 
 # The tests run the syncer in their own process. With three processes, each with a super cluster of its own, two cores are busy.
 # Specs with the label long wait for outages, leases and schedules, and each has a shorter one beside it: test-long runs them.
@@ -266,7 +273,8 @@ test-long: programs ## Run what the suite does not: specs that take minutes; at 
 	cd standalone && CGO_ENABLED=1 $(GO_TEST) -race -timeout 30m ./hosted/chain ./hosted/controllers
 
 E2E = CGO_ENABLED=0 VC_STANDALONE=$(BIN)/vc-standalone VC_HELM=$(TOOLS)/helm VC_IMAGES=$(BIN)/installed VC_PREVIOUS=$(BIN)/previous \
-	VC_TRAEFIK_IMAGES=$(BIN)/traefik/images $(GINKGO) --no-color --keep-going --timeout 60m
+	VC_TRAEFIK_IMAGES=$(BIN)/traefik/images $(call suites,$(patsubst %/suite_test.go,./%,$(wildcard test/e2e/suite_test.go test/e2e/*/suite_test.go))) \
+	--timeout 60m --v
 
 # The tags are those of the two versions between which the specs of an installation upgrade.
 .PHONY: installed-images
@@ -288,12 +296,12 @@ previous-images: ## Build an earlier version, of git, to upgrade from: make prev
 
 .PHONY: e2e
 e2e: node-can-run node installed-images previous-images traefik ## Run the tests with containers, on a real node of this machine: root on Linux
-	$(E2E) --v ./test/e2e/...
+	$(E2E)
 	cd test/plugins/vpc && VC_STANDALONE=$(BIN)/vc-standalone VC_REAL_NODE=1 $(GO_TEST) -count=1 -timeout $(TEST_TIMEOUT) -run TestPodsOnARealNode .
 
 .PHONY: e2e-smoke
 e2e-smoke: node-can-run node installed-images ## Run the quick ones of them
-	$(E2E) --v --label-filter smoke ./test/e2e/...
+	$(E2E) --label-filter smoke
 
 CONFORMANCE = go run -buildvcs=false ./test/conformance $(CONFORMANCE_FLAGS)
 

@@ -19,11 +19,12 @@ const grace = time.Minute
 // runner runs stages.
 type runner struct {
 	// make runs a target of the Makefile and writes its output. It does not make
-	// again what is made.
-	make    func(ctx context.Context, out io.Writer, target string, made []string) error
-	out     io.Writer
-	reports string
-	commit  string
+	// again what is made. Variables are those of the Makefile.
+	make      func(ctx context.Context, out io.Writer, target string, made, variables []string) error
+	out       io.Writer
+	reports   string
+	commit    string
+	selection selection
 	// made are the targets of the steps that were green.
 	made []string
 }
@@ -45,8 +46,14 @@ func (r *runner) run(ctx context.Context, stages []stage) bool {
 	began := time.Now()
 	var results []result
 	green := true
+	for _, line := range r.selection.lines() {
+		_, _ = fmt.Fprintln(r.out, line)
+	}
 	for _, stage := range stages {
 		for _, step := range stage.steps {
+			if r.selection.has(step.target) {
+				continue
+			}
 			_, _ = fmt.Fprintf(r.out, "\n=== %s: %s (%s)\n", stage.name, step.target, time.Now().UTC().Format(time.TimeOnly))
 			result := r.step(ctx, step)
 			if green = green && result.err == nil; result.err == nil {
@@ -58,7 +65,7 @@ func (r *runner) run(ctx context.Context, stages []stage) bool {
 			break
 		}
 	}
-	findings := summarize(r.out, results)
+	findings := summarize(r.out, results, r.selection)
 	if err := keep(filepath.Join(r.reports, "flaky.jsonl"), r.commit, findings); err != nil {
 		_, _ = fmt.Fprintln(r.out, "flaky tests are not kept:", err)
 	}
@@ -80,7 +87,7 @@ func (r *runner) step(ctx context.Context, s step) result {
 	}
 	if s.needs != "" {
 		var why strings.Builder
-		if err := r.make(ctx, &why, s.needs, r.made); err != nil {
+		if err := r.make(ctx, &why, s.needs, r.made, nil); err != nil {
 			done.leftOut = oneLine(why.String())
 			return done
 		}
@@ -91,7 +98,7 @@ func (r *runner) step(ctx context.Context, s step) result {
 		done.err = err
 		return done
 	}
-	done.err = r.make(ctx, io.MultiWriter(r.out, file, &output), s.target, r.made)
+	done.err = r.make(ctx, io.MultiWriter(r.out, file, &output), s.target, r.made, r.selection.variables())
 	if ctx.Err() != nil {
 		done.err = errors.Join(context.Cause(ctx), done.err)
 	}
@@ -109,9 +116,8 @@ func (r *runner) log(s step) (*os.File, error) {
 }
 
 // runMake runs a target in a process group, all of which ends with it.
-func runMake(ctx context.Context, out io.Writer, target string, made []string) error {
-	const fixed = 2
-	args := append(make([]string, 0, len(made)+fixed), "--no-print-directory", target)
+func runMake(ctx context.Context, out io.Writer, target string, made, variables []string) error {
+	args := append([]string{"--no-print-directory", target}, variables...)
 	for _, target := range made {
 		args = append(args, "--old-file="+target)
 	}

@@ -16,7 +16,7 @@ import (
 func fake(t *testing.T, out io.Writer, targets map[string]string, failed ...string) (*runner, *[]string) {
 	t.Helper()
 	ran := &[]string{}
-	return &runner{out: out, reports: t.TempDir(), commit: "abc", make: func(_ context.Context, w io.Writer, target string, _ []string) error {
+	return &runner{out: out, reports: t.TempDir(), commit: "abc", make: func(_ context.Context, w io.Writer, target string, _, _ []string) error {
 		*ran = append(*ran, target)
 		_, _ = io.WriteString(w, targets[target])
 		if slices.Contains(failed, target) {
@@ -124,9 +124,9 @@ func TestBudget(t *testing.T) {
 	out := &strings.Builder{}
 	r, ran := fake(t, out, nil)
 	before := r.make
-	r.make = func(ctx context.Context, w io.Writer, target string, made []string) error {
+	r.make = func(ctx context.Context, w io.Writer, target string, made, variables []string) error {
 		cancel(errors.New("the run took longer than 1h0m0s"))
-		return before(ctx, w, target, made)
+		return before(ctx, w, target, made, variables)
 	}
 	if r.run(ctx, []stage{{"tests", targets("unit", "specs")}}) {
 		t.Error("got green")
@@ -153,7 +153,7 @@ func TestNothingIsLeftOfATarget(t *testing.T) {
 					_ = eventually(t, func() bool { return pidOf(target) != "" })
 				}()
 			}
-			if err := runMake(ctx, io.Discard, target, nil); (err != nil) != fails {
+			if err := runMake(ctx, io.Discard, target, nil, nil); (err != nil) != fails {
 				t.Errorf("got %v", err)
 			}
 			pid := pidOf(target)

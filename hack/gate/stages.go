@@ -3,7 +3,8 @@ package main
 // step is a target of the Makefile.
 type step struct {
 	target string
-	// needs is a target that fails, and says why, where this one cannot run.
+	// needs is a target that fails, and says why, where this one cannot run. What it
+	// compiles is built by an earlier step.
 	needs string
 }
 
@@ -20,7 +21,7 @@ type stage struct {
 func gate() []stage {
 	return []stage{
 		{"checks", targets("lint-words", "lint-format", "lint-modules", "lint-code", "lint-generated")},
-		{"build", targets("build", "operators", "programs")},
+		{"build", targets("build", "operators", "programs", "node-requirements")},
 		{"tests", append(targets("test-unit", "test-standalone", "test-dns", "test-chart", "test-release", "test-plugins", "test-capi",
 			"test-integration", "test-escapes"), step{target: "e2e-smoke", needs: canRun})},
 	}

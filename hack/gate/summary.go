@@ -39,7 +39,7 @@ type finding struct {
 
 // summarize prints what became of each step, and what a reader has to know of it.
 // It returns what was flaky.
-func summarize(out io.Writer, results []result) []finding {
+func summarize(out io.Writer, results []result, selected selection) []finding {
 	p := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format, args...) }
 	p("\n=== summary\n")
 	var flaky []finding
@@ -52,6 +52,9 @@ func summarize(out io.Writer, results []result) []finding {
 		default:
 			p("green   %5.0f s  %s\n", r.took.Seconds(), r.target)
 		}
+	}
+	for _, line := range selected.lines() {
+		p("%s\n", line)
 	}
 	for _, r := range results {
 		for _, line := range marked(r.output, markSlow) {

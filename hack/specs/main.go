@@ -1,4 +1,4 @@
-// Specs runs a suite of Ginkgo, and what failed of it once more:
+// Specs runs suites of Ginkgo, and what failed of them once more:
 //
 //	go run ./hack/specs --reports bin/reports --seed 7 ./test/escapes -- --procs 3
 //
@@ -27,25 +27,30 @@ func main() {
 	reports := flag.String("reports", "bin/reports", "the folder for reports, and for what the race detector writes")
 	seed := flag.String("seed", "1", "the order of the specs")
 	flag.Parse()
-	if flag.NArg() == 0 {
-		fmt.Fprintln(os.Stderr, "specs: expected the folder of a suite, and then Ginkgo's flags")
+	folders, flags := flag.Args(), []string(nil)
+	if i := slices.Index(folders, "--"); i >= 0 {
+		folders, flags = folders[:i], folders[i+1:]
+	}
+	if len(folders) == 0 {
+		fmt.Fprintln(os.Stderr, "specs: expected the folders of suites, and then -- and Ginkgo's flags")
 		os.Exit(1)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	folder, flags := flag.Arg(0), flag.Args()[1:]
-	if len(flags) > 0 && flags[0] == "--" {
-		flags = flags[1:]
+	green := true
+	for _, folder := range folders {
+		s := &suite{
+			name: filepath.Base(folder), reports: *reports, seed: *seed, out: os.Stdout,
+			ginkgo: func(ctx context.Context, more ...string) error {
+				return ginkgo(ctx, folder, slices.Concat(flags, more))
+			},
+		}
+		if err := s.run(ctx); err != nil {
+			fmt.Printf("RED %s: %v\n", s.name, err)
+			green = false
+		}
 	}
-	s := &suite{
-		name: filepath.Base(folder), reports: *reports, seed: *seed, out: os.Stdout,
-		ginkgo: func(ctx context.Context, more ...string) error {
-			return ginkgo(ctx, folder, slices.Concat(flags, more))
-		},
-	}
-	err := s.run(ctx)
 	stop()
-	if err != nil {
-		fmt.Printf("RED %s: %v\n", s.name, err)
+	if !green {
 		os.Exit(1)
 	}
 }

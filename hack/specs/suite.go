@@ -39,9 +39,6 @@ func (s *suite) run(ctx context.Context) error {
 	if failed == nil || ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if races, err := s.races(); races != "" || err != nil {
-		return fmt.Errorf("a data race: %w\n%s", errors.Join(err, failed), races)
-	}
 	repeated, err := again(report)
 	if err != nil {
 		return err
@@ -86,6 +83,7 @@ func (s *suite) second(ctx context.Context, name string, failed *container) erro
 }
 
 // attempt runs the suite and returns its report, and in failed that it failed.
+// Data races are an error, also of a process that died before its report.
 func (s *suite) attempt(ctx context.Context, name string, flags ...string) (report types.Report, failed, err error) {
 	file := filepath.Join(s.reports, name+".json")
 	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -93,7 +91,10 @@ func (s *suite) attempt(ctx context.Context, name string, flags ...string) (repo
 	}
 	flags = append(flags, "--seed="+s.seed, "--output-dir="+s.reports, "--json-report="+name+".json")
 	failed = s.ginkgo(ctx, flags...)
-	if report, err = readReport(file); err != nil {
+	if err = s.races(); err == nil {
+		report, err = readReport(file)
+	}
+	if err != nil {
 		err = errors.Join(failed, err)
 	}
 	return report, failed, err
@@ -117,19 +118,19 @@ func (s *suite) removeRaces() error {
 	return err
 }
 
-// races are the reports of the race detector.
-func (s *suite) races() (string, error) {
+// races returns the reports of the race detector as an error.
+func (s *suite) races() error {
 	files, err := filepath.Glob(s.racesPattern())
-	if err != nil {
-		return "", err
+	if err != nil || len(files) == 0 {
+		return err
 	}
 	var all strings.Builder
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
-			return "", err
+			return err
 		}
 		all.Write(data)
 	}
-	return all.String(), nil
+	return fmt.Errorf("a data race:\n%s", all.String())
 }

@@ -93,6 +93,14 @@ func TestAttempts(t *testing.T) {
 		"a process died":               {attempts: []types.Report{red(spec("a_test.go", "works", passed))}, err: "a process died"},
 		"a race":                       {prepare: race, attempts: []types.Report{red(spec("a_test.go", "works", failed))}, err: "DATA RACE at x.go"},
 		"a race without a failed spec": {prepare: race, attempts: []types.Report{red(spec("a_test.go", "works", passed))}, err: "DATA RACE at x.go"},
+		"a race in the second attempt": {
+			prepare: func(folder string) {
+				if _, err := os.Stat(filepath.Join(folder, "escapes.json")); err == nil {
+					race(folder)
+				}
+			},
+			attempts: []types.Report{red(spec("a_test.go", "works", failed)), green(spec("a_test.go", "works", passed))}, err: "DATA RACE at x.go",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, calls, err := run(t, tc.prepare, tc.attempts...)
@@ -122,6 +130,17 @@ func TestAnOldReportIsNotRead(t *testing.T) {
 	}
 	s := &suite{name: "escapes", reports: folder, out: &strings.Builder{}, ginkgo: func(context.Context, ...string) error { return errFailed }}
 	if err := s.run(t.Context()); !errors.Is(err, errFailed) || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got error %v", err)
+	}
+}
+
+// TestARaceOfAProcessThatDied: its report is printed, though Ginkgo wrote none.
+func TestARaceOfAProcessThatDied(t *testing.T) {
+	s := &suite{name: "escapes", reports: t.TempDir(), out: &strings.Builder{}}
+	s.ginkgo = func(context.Context, ...string) error {
+		return errors.Join(errFailed, os.WriteFile(filepath.Join(s.reports, "races.1"), []byte("DATA RACE at x.go"), 0o600))
+	}
+	if err := s.run(t.Context()); !errors.Is(err, errFailed) || !strings.Contains(err.Error(), "DATA RACE at x.go") {
 		t.Errorf("got error %v", err)
 	}
 }

@@ -5,15 +5,12 @@ package kit
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/ginkgo/v2"
-	"github.com/onsi/ginkgo/v2/types"
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -27,7 +24,7 @@ const (
 	// Soon bounds how long the syncer may take to act on a busy machine.
 	Soon = 45 * time.Second
 	// Poll is the interval at which a spec polls.
-	Poll = 20 * time.Millisecond
+	Poll = 100 * time.Millisecond
 	// Quiet is how long an effect must stay absent before it counts as absent.
 	Quiet = 1500 * time.Millisecond
 )
@@ -41,20 +38,7 @@ func Run(t *testing.T, suite string) {
 	SetDefaultConsistentlyDuration(Quiet)
 	SetDefaultConsistentlyPollingInterval(Poll)
 	EnforceDefaultTimeoutsWhenUsingContexts()
-	ReportAfterSuite("causes of failures", printCauses)
 	RunSpecs(t, suite)
-}
-
-// maxCause is how much of the cause of a failure is printed again, in bytes.
-const maxCause = 2000
-
-// printCauses prints the causes of failures once more, shortened and without
-// line breaks: of a long log, often only the end is kept.
-func printCauses(report Report) {
-	for _, spec := range report.SpecReports.WithState(types.SpecStateFailureStates) {
-		cause := strings.Join(strings.Fields(spec.FailureMessage()), " ")
-		fmt.Printf("\n%s: %.*s\n", spec.LeafNodeText, maxCause, cause)
-	}
 }
 
 // NewLogger returns a logger that writes to the report of the running spec. The
