@@ -19,7 +19,7 @@ func repository(t *testing.T) (first string, known record) {
 			t.Fatal(err)
 		}
 	}
-	return commit(t, "docs/a.md", "1"), record(filepath.Join(t.TempDir(), "cache", "green"))
+	return commit(t, "README.md", "1"), record(filepath.Join(t.TempDir(), "cache", "green"))
 }
 
 // write writes a file.
@@ -92,7 +92,7 @@ func TestChangesSinceTheLastGreenCommit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	second := commit(t, "docs/a.md", "2")
+	second := commit(t, "README.md", "2")
 	got, committed := leftOut(t, known)
 	if slices.Contains(got, documents) || !slices.Contains(got, gateway) || !committed {
 		t.Errorf("left out %q, committed %v after a commit", got, committed)
