@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -37,8 +35,8 @@ func (r record) commits() ([]string, error) {
 		return nil, nil
 	}
 	var commits []string
-	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
-		if commit, version, _ := strings.Cut(lines.Text(), " "); version == runtime.Version() {
+	for line := range strings.Lines(string(data)) {
+		if commit, version, _ := strings.Cut(strings.TrimSpace(line), " "); version == runtime.Version() {
 			commits = append(commits, commit)
 		}
 	}
@@ -71,21 +69,22 @@ func base(ctx context.Context, r record) (string, error) {
 	return "", err
 }
 
-// changes returns the files that have changed since a commit, and whether they
-// are committed.
-func changes(ctx context.Context, since string) (files []string, committed bool, err error) {
-	status, err := git(ctx, "status", "--porcelain", "-z")
-	if err != nil {
-		return nil, false, err
-	}
+// changes returns the files that have changed since a commit, also those that are
+// not committed.
+func changes(ctx context.Context, since string) ([]string, error) {
 	// Without renames, so that the old name counts as well.
 	changed, err := git(ctx, "diff", "--name-only", "--no-renames", "-z", since)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	added, err := git(ctx, "ls-files", "--others", "--exclude-standard", "-z")
-	files = strings.FieldsFunc(changed+added, func(r rune) bool { return r == 0 })
-	return files, status == "", err
+	return strings.FieldsFunc(changed+added, func(r rune) bool { return r == 0 }), err
+}
+
+// committed tells whether the work tree is that of HEAD.
+func committed(ctx context.Context) (bool, error) {
+	status, err := git(ctx, "status", "--porcelain")
+	return status == "", err
 }
 
 // git runs git and returns what it writes.
@@ -97,23 +96,19 @@ func git(ctx context.Context, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// choice returns what a run at HEAD leaves out since the last commit that was
-// green, and whether a green run says that HEAD is green.
-func choice(ctx context.Context, r record) (selection, bool, error) {
+// choice returns what a run leaves out since the last commit that was green.
+func choice(ctx context.Context, r record) (selection, error) {
 	since, err := base(ctx, r)
+	if err != nil || since == "" {
+		return selection{}, err
+	}
+	changed, err := changes(ctx, since)
 	if err != nil {
-		return selection{}, false, err
-	}
-	if since == "" {
-		since = "HEAD"
-	}
-	changed, committed, err := changes(ctx, since)
-	if err != nil || since == "HEAD" {
-		return selection{}, committed, err
+		return selection{}, err
 	}
 	const short = 8
 	return selection{
 		leftOut: choose(areas(), changed),
 		why:     fmt.Sprintf("nothing it depends on has changed since %.*s, which was green here", short, since),
-	}, committed, nil
+	}, nil
 }

@@ -49,17 +49,21 @@ func commit(t *testing.T, file, text string) string {
 	return strings.TrimSpace(head)
 }
 
-// leftOut are the names of the areas that a run leaves out.
-func leftOut(t *testing.T, known record) (names []string, committed bool) {
+// leftOut are the names of the areas that a run leaves out, and whether all is
+// committed.
+func leftOut(t *testing.T, known record) (names []string, clean bool) {
 	t.Helper()
-	s, committed, err := choice(t.Context(), known)
+	s, err := choice(t.Context(), known)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if clean, err = committed(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, a := range s.leftOut {
 		names = append(names, a.name)
 	}
-	return names, committed
+	return names, clean
 }
 
 // TestWithoutARecordAllRuns, until a commit is green.

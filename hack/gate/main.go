@@ -45,19 +45,21 @@ func run(ctx context.Context, r *runner, all, full bool) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	chosen, committed, err := choice(ctx, known)
+	clean, err := committed(ctx)
 	if err != nil {
 		return false, err
 	}
 	if !all {
-		r.selection = chosen
+		if r.selection, err = choice(ctx, known); err != nil {
+			return false, err
+		}
 	}
 	stages := gate()
 	if full {
 		stages = append(stages, slow())
 	}
 	green := r.run(ctx, stages)
-	if green && committed && r.commit != "" {
+	if green && clean && r.commit != "" {
 		err = known.add(r.commit)
 	}
 	return green, err
