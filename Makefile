@@ -105,17 +105,17 @@ traefik: ## Build the image of Traefik, a controller of Gateways, for a real nod
 	cd test/node && go run -buildvcs=false ./cmd/images --traefik --programs $(BIN)/traefik/programs --out $(BIN)/traefik/images
 
 # What the conformance suite runs: Kubernetes' own tests, and the images that they name, of the same module as vc-standalone.
-SUITE := $(BIN)/conformance
+CONFORMANCE_SUITE := $(BIN)/conformance
 
 .PHONY: conformance-suite
 conformance-suite: node ## Build Kubernetes' conformance suite and its images into bin/conformance
-	cd standalone && $(GO_BUILD) -ldflags '-s -w' -o $(SUITE)/programs/ k8s.io/kubernetes/test/images/nonewprivs
-	cd test/conformance/sample-apiserver && $(GO_BUILD) -ldflags '-s -w' -o $(SUITE)/programs/ k8s.io/sample-apiserver
-	cp $(BIN)/etcd $(SUITE)/programs/
-	cp $(BIN)/node/programs/agnhost $(SUITE)/programs/
-	cd standalone && $(GO_TEST) -c -ldflags '-s -w $(KUBE_LDFLAGS)' -o $(SUITE)/e2e.test k8s.io/kubernetes/test/e2e
-	$(GO_BUILD) -o $(SUITE)/ github.com/onsi/ginkgo/v2/ginkgo
-	cd test/node && go run -buildvcs=false ./cmd/images --programs $(SUITE)/programs --out $(SUITE)/images \
+	cd standalone && $(GO_BUILD) -ldflags '-s -w' -o $(CONFORMANCE_SUITE)/programs/ k8s.io/kubernetes/test/images/nonewprivs
+	cd test/conformance/sample-apiserver && $(GO_BUILD) -ldflags '-s -w' -o $(CONFORMANCE_SUITE)/programs/ k8s.io/sample-apiserver
+	cp $(BIN)/etcd $(CONFORMANCE_SUITE)/programs/
+	cp $(BIN)/node/programs/agnhost $(CONFORMANCE_SUITE)/programs/
+	cd standalone && $(GO_TEST) -c -ldflags '-s -w $(KUBE_LDFLAGS)' -o $(CONFORMANCE_SUITE)/e2e.test k8s.io/kubernetes/test/e2e
+	$(GO_BUILD) -o $(CONFORMANCE_SUITE)/ github.com/onsi/ginkgo/v2/ginkgo
+	cd test/node && go run -buildvcs=false ./cmd/images --programs $(CONFORMANCE_SUITE)/programs --out $(CONFORMANCE_SUITE)/images \
 		--conformance $$(cd ../../standalone && go list -m -f '{{.Dir}}' k8s.io/kubernetes)
 
 .PHONY: generate
@@ -176,7 +176,7 @@ release: ## Write a release into dist/: make release VERSION=v0.1.0
 
 # Where steps write their output, suites their reports, and the race detector what it finds.
 REPORTS := $(BIN)/reports
-GATE    := go run ./hack/gate --reports $(REPORTS) --commit $$(git rev-parse HEAD)
+GATE     = go run ./hack/gate --reports $(REPORTS) --commit $$(git rev-parse HEAD) --seed $(SEED)
 
 # Not empty: also the tests of what has not changed since the last commit that was green here.
 ALL ?=
@@ -192,6 +192,7 @@ full: ## Run that with the race detector, and what is slow: test-long, all of e2
 # What the tests use besides the programs.
 .PHONY: programs
 programs: build operators $(TOOLS)/helm $(TOOLS)/kubectl $(TOOLS)/gotestsum
+	$(GO_BUILD) -o $(BIN)/podtemplates-syncer ./test/integration/testdata/podtemplates
 
 .PHONY: test-unit
 test-unit: $(TOOLS)/gotestsum ## Run the root module's tests with the race detector
@@ -242,34 +243,38 @@ test-release: build $(TOOLS)/gotestsum ## Test what makes a release, with images
 	cd hack/release && PROGRAMS=$(BIN) $(call tests,./...)
 
 # What both suites on real apiservers need. There is more memory than CPU, so that garbage is collected less often.
-PROGRAMS = VC_STANDALONE=$(BIN)/vc-standalone VC_SYNCER=$(BIN)/vc-syncer VC_DNS=$(BIN)/vc-dns VC_MANAGER=$(BIN)/vc-manager VC_HELM=$(TOOLS)/helm VC_KUBECTL=$(TOOLS)/kubectl VC_ETCD=$(BIN)/etcd VC_HOST=$(BIN)/vc-host VC_CAPI_CORE=$(BIN)/capi-core VC_TRUST_MANAGER=$(BIN)/trust-manager GOGC=200
+PROGRAMS = VC_STANDALONE=$(BIN)/vc-standalone VC_SYNCER=$(BIN)/vc-syncer VC_DNS=$(BIN)/vc-dns VC_MANAGER=$(BIN)/vc-manager VC_HELM=$(TOOLS)/helm VC_KUBECTL=$(TOOLS)/kubectl VC_ETCD=$(BIN)/etcd VC_HOST=$(BIN)/vc-host VC_CAPI_CORE=$(BIN)/capi-core VC_TRUST_MANAGER=$(BIN)/trust-manager VC_PODTEMPLATES_SYNCER=$(BIN)/podtemplates-syncer \
+	VC_CUSTOM_RESOURCE_SERVER=$(BIN)/apiextensions-apiserver GOGC=200
 
 # The order of the specs: one for each tree. SEED=7 makes the one of another run.
 SEED ?= $(shell printf %d 0x$$(git rev-parse 'HEAD^{tree}' | cut -c1-7))
 # Not empty: with the race detector, which finds what no assertion can, and takes half as much CPU again.
 RACE ?=
-# Suites, and what failed of them once more.
-suites = go run ./hack/specs --reports $(REPORTS) --seed $(SEED) $(1) -- --vet=off --no-color
+# Suites, and what failed of them once more; with flags of hack/specs.
+suites = go run ./hack/specs --reports $(REPORTS) --seed $(SEED) $(2) $(1) -- --no-color
 # Not empty: a regular expression of files whose specs do not run.
 SKIP_FILES ?=
-# A suite on real apiservers, with the race detector or without.
-specs = $(if $(1),CGO_ENABLED=1 GORACE='log_path=$(REPORTS)/races halt_on_error=1') $(PROGRAMS) $(call suites,$(2)) \
-	--timeout 40m --poll-progress-after 4m --poll-progress-interval 2m $(if $(1),--race) $(if $(SKIP_FILES),--skip-file '$(SKIP_FILES)')
+# A suite on real apiservers: with the race detector, or without and in a budget of CPU time, which the slower of the machines
+# that run it needs two thirds of. If it is not enough, specs have to be cheaper, or get the label long.
+specs = $(if $(1),CGO_ENABLED=1 GORACE='log_path=$(REPORTS)/races halt_on_error=1') $(PROGRAMS) \
+	$(call suites,$(2),$(if $(1),--race,$(if $(3),--budget $(3)))) --timeout 40m --poll-progress-after 4m --poll-progress-interval 2m \
+	$(if $(SKIP_FILES),--skip-file '$(SKIP_FILES)')
 
 # The tests run the syncer in their own process. With three processes, each with a super cluster of its own, two cores are busy.
 # Specs with the label long wait for outages, leases and schedules, and each has a shorter one beside it: test-long runs them.
 .PHONY: test-integration
 test-integration: programs ## Run the tests of the whole path, with vc-standalone and real apiservers
-	$(call specs,$(RACE),./test/integration) --label-filter '!long' --procs 3
+	$(call specs,$(RACE),./test/integration,75m) --label-filter '!long' --procs 3
 
 # Here the mutation detector ends the process of a syncer that changes an object of a cache. It compares all of them each
 # second, and so does not run together with the race detector: that would take twice the CPU of the suite.
 .PHONY: test-escapes
 test-escapes: programs ## Try what a hostile tenant would try, on real apiservers; prints how many attacks were refused
-	KUBE_CACHE_MUTATION_DETECTOR=true $(call specs,,./test/escapes) --procs 3
+	KUBE_CACHE_MUTATION_DETECTOR=true $(call specs,,./test/escapes,45m) --procs 3
 
 .PHONY: test-long
 test-long: programs ## Run what the suite does not: specs that take minutes; at length what is short there, such as outages, kills, a restart among many objects, races for a last slot; attacks and hosted control planes with the race detector
+	cd standalone && $(GO_BUILD) -o $(BIN)/ k8s.io/apiextensions-apiserver
 	$(call specs,race,./test/integration) --label-filter long --skip 'Under faults' --procs 3
 	$(call specs,race,./test/escapes) --procs 3
 	AT_LENGTH=1 $(call specs,race,./test/integration) --v --focus 'Under faults|A syncer of several tenants|last slot|vc-host with many tenants'
@@ -277,6 +282,18 @@ test-long: programs ## Run what the suite does not: specs that take minutes; at 
 	cd standalone && AT_LENGTH=1 $(GO_TEST) -v -timeout 20m -run TestRivals ./hosted/chain
 	AT_LENGTH=1 $(MAKE) test-capi TEST_TIMEOUT=30m
 	cd standalone && CGO_ENABLED=1 $(GO_TEST) -race -timeout 30m ./hosted/chain ./hosted/controllers
+
+# To find out what is flaky, or no longer: make deflake SUITE=./test/escapes TIMES=20 FLAGS="--focus 'of another tenant'"
+SUITE ?= ./test/integration
+TIMES ?= 10
+FLAGS ?= --label-filter '!long' --procs 3
+
+.PHONY: deflake
+deflake: SEED = $$run
+deflake: programs ## Run a suite TIMES times, each in another order, beside a load of all cores
+	@trap 'kill $$(jobs -p)' EXIT; for core in $$(seq $$(nproc)); do while :; do :; done & done; red=0; \
+	for run in $$(seq $(TIMES)); do echo "=== run $$run of $(TIMES)"; $(call specs,$(RACE),$(SUITE)) $(FLAGS) || red=$$((red + 1)); done; \
+	echo "=== $$red of $(TIMES) red"; [ $$red = 0 ]
 
 E2E = CGO_ENABLED=0 VC_STANDALONE=$(BIN)/vc-standalone VC_HELM=$(TOOLS)/helm VC_IMAGES=$(BIN)/installed VC_PREVIOUS=$(BIN)/previous \
 	VC_TRAEFIK_IMAGES=$(BIN)/traefik/images $(call suites,$(patsubst %/suite_test.go,./%,$(wildcard test/e2e/suite_test.go test/e2e/*/suite_test.go))) \

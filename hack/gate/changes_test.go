@@ -8,9 +8,11 @@ import (
 	"testing"
 )
 
-// repository is a clone in the current folder with one commit, and a record of
-// green ones.
-func repository(t *testing.T) (first string, known record) {
+// goVersion is that of the runs in these tests.
+const goVersion = "go1.2"
+
+// repository is a clone in the current folder with one commit, and specs.
+func repository(t *testing.T) (first string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
@@ -19,7 +21,9 @@ func repository(t *testing.T) (first string, known record) {
 			t.Fatal(err)
 		}
 	}
-	return commit(t, "README.md", "1"), record(filepath.Join(t.TempDir(), "cache", "green"))
+	write(t, "test/integration/helpers_test.go", "package integration\n\nfunc share() {}\n")
+	write(t, "test/integration/gateway_test.go", "package integration\n\nfunc use() { share() }\n")
+	return commit(t, "README.md", "1")
 }
 
 // write writes a file.
@@ -49,77 +53,100 @@ func commit(t *testing.T, file, text string) string {
 	return strings.TrimSpace(head)
 }
 
-// leftOut are the names of the areas that a run leaves out, and whether all is
-// committed.
-func leftOut(t *testing.T, known record) (names []string, clean bool) {
+// leftOut are the names of the areas that a run leaves out after others, the last
+// of which is the first.
+func leftOut(t *testing.T, runs ...verdict) (names []string) {
 	t.Helper()
-	s, err := choice(t.Context(), known)
+	s, err := choice(t.Context(), areas(), runs, goVersion)
 	if err != nil {
-		t.Fatal(err)
-	}
-	if clean, err = committed(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, a := range s.leftOut {
 		names = append(names, a.name)
 	}
-	return names, clean
+	return names
 }
 
-// TestWithoutARecordAllRuns, until a commit is green.
-func TestWithoutARecordAllRuns(t *testing.T) {
-	first, known := repository(t)
-	if got, committed := leftOut(t, known); got != nil || !committed {
-		t.Errorf("left out %q, committed %v", got, committed)
+// ran is a run of a commit which leaves areas open.
+func ran(commit string, open ...string) verdict {
+	return verdict{Commit: commit, Go: goVersion, Open: open}
+}
+
+// TestWithoutAGreenRunAllRuns, and what is not committed is no commit's verdict.
+func TestWithoutAGreenRunAllRuns(t *testing.T) {
+	first := repository(t)
+	if got := leftOut(t); got != nil {
+		t.Errorf("left out %q", got)
 	}
-	if err := known.add(first); err != nil {
-		t.Fatal(err)
+	if got := leftOut(t, ran(first)); len(got) != len(areas()) {
+		t.Errorf("left out %q", got)
 	}
-	if got, committed := leftOut(t, known); len(got) != len(areas()) || !committed {
-		t.Errorf("left out %q, committed %v", got, committed)
-	}
-	if err := os.WriteFile(string(known), []byte(first+" go1.1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got, _ := leftOut(t, known); got != nil {
+	if got := leftOut(t, verdict{Commit: first, Go: "go1.1"}, ran("")); got != nil {
 		t.Errorf("left out %q after another version of Go was green", got)
 	}
 }
 
 // TestChangesSinceTheLastGreenCommit: those of later commits, and of the work
-// tree, in which nothing is green that is not committed.
+// tree.
 func TestChangesSinceTheLastGreenCommit(t *testing.T) {
-	first, known := repository(t)
+	first := repository(t)
 	const documents, gateway = "documents", "gateway"
-	for _, green := range []string{first, strings.Repeat("0", len(first))} { // that of a clone which is gone counts for nothing
-		if err := known.add(green); err != nil {
-			t.Fatal(err)
-		}
-	}
+	green := []verdict{ran(strings.Repeat("0", len(first))), ran(first)} // that of a clone which is gone counts for nothing
 	second := commit(t, "README.md", "2")
-	got, committed := leftOut(t, known)
-	if slices.Contains(got, documents) || !slices.Contains(got, gateway) || !committed {
-		t.Errorf("left out %q, committed %v after a commit", got, committed)
+	if got := leftOut(t, green...); slices.Contains(got, documents) || !slices.Contains(got, gateway) {
+		t.Errorf("left out %q after a commit", got)
 	}
-	if err := known.add(second); err != nil {
-		t.Fatal(err)
-	}
+	green = append([]verdict{ran(second)}, green...)
 	write(t, "gateway/new.go", "package gateway")
-	got, committed = leftOut(t, known)
-	if !slices.Contains(got, documents) || slices.Contains(got, gateway) || committed {
-		t.Errorf("left out %q, committed %v with a new file", got, committed)
+	if got := leftOut(t, green...); !slices.Contains(got, documents) || slices.Contains(got, gateway) {
+		t.Errorf("left out %q with a new file", got)
 	}
 	commit(t, "gateway/new.go", "package gateway")
+	write(t, "test/integration/helpers_test.go", "package integration\n\nfunc share() { share() }\n")
+	if got := leftOut(t, ran("HEAD")); !slices.Contains(got, documents) || slices.Contains(got, gateway) {
+		t.Errorf("left out %q with a change of what specs use", got)
+	}
 	if _, err := git(t.Context(), "mv", "gateway/new.go", "elsewhere.go"); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ = leftOut(t, known); got != nil {
+	if got := leftOut(t, green...); got != nil {
 		t.Errorf("left out %q with a file of no area", got)
 	}
 	if _, err := git(t.Context(), "reset", "-q", "--hard", first); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ = leftOut(t, known); !slices.Contains(got, documents) {
+	if got := leftOut(t, green...); !slices.Contains(got, documents) {
 		t.Errorf("left out %q at an older green commit", got)
+	}
+}
+
+// TestWhatWasRedRunsAgain: after a run that left areas open, these count from an
+// older one, and others from it.
+func TestWhatWasRedRunsAgain(t *testing.T) {
+	first := repository(t)
+	const documents, gateway, release = "documents", "gateway", "release"
+	second := commit(t, "gateway/a.go", "package gateway")
+	runs := []verdict{ran(second, gateway, "converted tenants", release), ran(first)}
+	got := leftOut(t, runs...)
+	if slices.Contains(got, gateway) || !slices.Contains(got, documents) || !slices.Contains(got, release) {
+		t.Errorf("left out %q of the same commit", got)
+	}
+	commit(t, "docs/metrics.md", "# Metrics")
+	if got = leftOut(t, runs...); slices.Contains(got, gateway) || slices.Contains(got, documents) || !slices.Contains(got, "hosts") {
+		t.Errorf("left out %q after the repair", got)
+	}
+	if got = leftOut(t, ran(second, gateway)); slices.Contains(got, gateway) || !slices.Contains(got, release) {
+		t.Errorf("left out %q without an older run", got)
+	}
+}
+
+// TestCommitted tells what is not.
+func TestCommitted(t *testing.T) {
+	repository(t)
+	for _, want := range []bool{true, false} {
+		if got, err := committed(t.Context()); got != want || err != nil {
+			t.Errorf("got %v, %v", got, err)
+		}
+		write(t, "new.go", "package a")
 	}
 }

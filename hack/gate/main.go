@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 	"time"
 )
@@ -22,45 +23,60 @@ func main() {
 	all := flag.Bool("all", false, "run also the tests of what has not changed since the last commit that was green here")
 	full := flag.Bool("full", false, "run all, and what is slow, too")
 	budget := flag.Duration("budget", 80*time.Minute, "the time after which the run ends itself, with its summary; 0 is none")
-	reports := flag.String("reports", "bin/reports", "the folder for the steps' output and for flaky.jsonl")
-	commit := flag.String("commit", "", "what is tested, for flaky.jsonl and for the next run")
+	reports := flag.String("reports", "bin/reports", "the folder for the steps' output")
+	commit := flag.String("commit", "", "what is tested, for the history of runs")
+	seed := flag.String("seed", "", "the order of the specs, for the same")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	if *budget > 0 {
 		ctx, stop = context.WithTimeoutCause(ctx, *budget, fmt.Errorf("the run took longer than %v", *budget))
 	}
-	green, err := run(ctx, &runner{make: runMake, out: os.Stdout, reports: *reports, commit: *commit}, *all || *full, *full)
+	v, err := run(ctx, &runner{make: runMake, out: os.Stdout, reports: *reports}, *all || *full, verdict{
+		Commit: *commit, Go: runtime.Version(), Seed: *seed, Full: *full,
+	})
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "gate:", err)
 	}
-	if !green || err != nil {
+	if !v.Green || err != nil {
 		os.Exit(1)
 	}
 }
 
-// run runs the gate, and remembers the commit if it is green.
-func run(ctx context.Context, r *runner, all, full bool) (bool, error) {
-	known, err := newRecord()
+// run runs the gate, adds what became of it to what is known of the run, and that
+// to the history.
+func run(ctx context.Context, r *runner, all bool, known verdict) (verdict, error) {
+	past, err := newHistory()
 	if err != nil {
-		return false, err
+		return verdict{}, err
+	}
+	runs, err := past.runs()
+	if err != nil {
+		return verdict{}, err
+	}
+	for _, v := range runs {
+		r.earlier = append(r.earlier, v.Flaky...)
 	}
 	clean, err := committed(ctx)
 	if err != nil {
-		return false, err
+		return verdict{}, err
 	}
 	if !all {
-		if r.selection, err = choice(ctx, known); err != nil {
-			return false, err
+		if r.selection, err = choice(ctx, areas(), runs, known.Go); err != nil {
+			return verdict{}, err
 		}
 	}
 	stages := gate()
-	if full {
+	if known.Full {
 		stages = append(stages, slow())
 	}
-	green := r.run(ctx, stages)
-	if green && clean && r.commit != "" {
-		err = known.add(r.commit)
+	v := r.run(ctx, stages)
+	v.Go, v.Seed, v.Full = known.Go, known.Seed, known.Full
+	if clean {
+		v.Commit = known.Commit
 	}
-	return green, err
+	load, _ := os.ReadFile("/proc/loadavg") // which other systems do not have
+	v.Load = oneLine(string(load))
+	_, _ = fmt.Fprintf(r.out, "=== %v\n", v)
+	return v, past.add(v)
 }

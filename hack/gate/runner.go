@@ -23,8 +23,9 @@ type runner struct {
 	make      func(ctx context.Context, out io.Writer, target string, made, variables []string) error
 	out       io.Writer
 	reports   string
-	commit    string
 	selection selection
+	// earlier are the flaky lines of earlier runs.
+	earlier []string
 	// made are the targets of the steps that were green.
 	made []string
 }
@@ -41,11 +42,11 @@ type result struct {
 }
 
 // run runs the stages until one has a step that is red, prints a summary, and
-// returns whether all were green.
-func (r *runner) run(ctx context.Context, stages []stage) bool {
+// returns what became of them.
+func (r *runner) run(ctx context.Context, stages []stage) verdict {
 	began := time.Now()
 	var results []result
-	green := true
+	v := verdict{Time: began.UTC(), Green: true}
 	for _, line := range r.selection.lines() {
 		_, _ = fmt.Fprintln(r.out, line)
 	}
@@ -56,25 +57,18 @@ func (r *runner) run(ctx context.Context, stages []stage) bool {
 			}
 			_, _ = fmt.Fprintf(r.out, "\n=== %s: %s (%s)\n", stage.name, step.target, time.Now().UTC().Format(time.TimeOnly))
 			result := r.step(ctx, step)
-			if green = green && result.err == nil; result.err == nil {
+			if v.Green = v.Green && result.err == nil; result.err == nil {
 				r.made = append(r.made, step.target)
 			}
 			results = append(results, result)
 		}
-		if !green {
+		if !v.Green {
 			break
 		}
 	}
-	findings := summarize(r.out, results, r.selection)
-	if err := keep(filepath.Join(r.reports, "flaky.jsonl"), r.commit, findings); err != nil {
-		_, _ = fmt.Fprintln(r.out, "flaky tests are not kept:", err)
-	}
-	verdict := "green"
-	if !green {
-		verdict = "red"
-	}
-	_, _ = fmt.Fprintf(r.out, "=== %s after %.0f s\n", verdict, time.Since(began).Seconds())
-	return green
+	v.Red, v.Flaky = summarize(r.out, results, r.selection, r.earlier)
+	v.Open, v.Seconds = r.selection.open(areas(), results), time.Since(began).Round(time.Second).Seconds()
+	return v
 }
 
 // step runs a step, and keeps its output in a file, too.

@@ -16,7 +16,7 @@ import (
 func fake(t *testing.T, out io.Writer, targets map[string]string, failed ...string) (*runner, *[]string) {
 	t.Helper()
 	ran := &[]string{}
-	return &runner{out: out, reports: t.TempDir(), commit: "abc", make: func(_ context.Context, w io.Writer, target string, _, _ []string) error {
+	return &runner{out: out, reports: t.TempDir(), make: func(_ context.Context, w io.Writer, target string, _, _ []string) error {
 		*ran = append(*ran, target)
 		_, _ = io.WriteString(w, targets[target])
 		if slices.Contains(failed, target) {
@@ -33,16 +33,16 @@ func TestStages(t *testing.T) {
 		green       bool
 		out         string
 	}{
-		"green":                 {ran: []string{"words", "format", "unit", "root", "node"}, green: true, out: "=== green after"},
-		"all steps of a stage":  {failed: []string{"words"}, ran: []string{"words", "format"}, out: "=== red after"},
+		"green":                 {ran: []string{"words", "format", "unit", "root", "node"}, green: true, out: "green       0 s  format"},
+		"all steps of a stage":  {failed: []string{"words"}, ran: []string{"words", "format"}, out: "red         0 s  words"},
 		"what cannot run":       {failed: []string{"root"}, ran: []string{"words", "format", "unit", "root"}, green: true, out: "SKIPPED node: a real node needs root"},
 		"the reason by its end": {failed: []string{"unit"}, ran: []string{"words", "format", "unit", "root", "node"}, out: "RED unit: no reason"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := &strings.Builder{}
 			r, ran := fake(t, out, map[string]string{"unit": "ok\nno reason\n", "root": "a real node\n needs root\n"}, tc.failed...)
-			if got := r.run(t.Context(), stages); got != tc.green {
-				t.Errorf("got green %v", got)
+			if got := r.run(t.Context(), stages); got.Green != tc.green {
+				t.Errorf("got %v", got)
 			}
 			if !slices.Equal(*ran, tc.ran) {
 				t.Errorf("got %q, want %q", *ran, tc.ran)
@@ -73,23 +73,27 @@ func TestEveryStepIsATarget(t *testing.T) {
 
 func TestSummary(t *testing.T) {
 	failed := "=== Failed\n=== FAIL: internal/x TestY (0.01s)\n    y_test.go:3: got 1\n"
-	specs := "FLAKY integration a_test.go:1: slow\nFINDING escapes b_test.go:2: read\nSLOW integration a_test.go:1: 9 s\nRED c_test.go:3: no\n"
+	specs := "FLAKY integration a_test.go:1 \"A\": slow\nFINDING escapes b_test.go:2 \"B\": read\n" +
+		"COST integration: 9 s of CPU in 5 s\nSLOW integration a_test.go:1 \"A\": 9 s\nRED integration c_test.go:3 \"C\": no\n"
 	for name, tc := range map[string]struct {
-		failed    bool
-		has       []string
-		hasNot    []string
-		remembers int
+		failed     bool
+		has        []string
+		hasNot     []string
+		red, flaky int
 	}{
 		"green": {
-			has:       []string{"FLAKY integration", "FINDING escapes", "SLOW integration", "FLAKY internal/x TestY (0.01s) y_test.go:3: got 1"},
-			hasNot:    []string{"RED c_test.go", "=== FAIL"},
-			remembers: 3,
+			has: []string{
+				"FLAKY integration", "FINDING escapes", "COST integration", "SLOW integration", "FLAKY internal/x TestY (0.01s) y_test.go:3: got 1",
+				`AGAIN integration a_test.go "A": flaky in 2 of the last runs`, "AGAIN internal/x TestY: flaky in 1 ",
+			},
+			hasNot: []string{"RED integration", "=== FAIL", "AGAIN escapes"},
+			flaky:  3,
 		},
 		"red": {
-			failed:    true,
-			has:       []string{"RED c_test.go:3: no", "=== FAIL: internal/x TestY (0.01s) y_test.go:3: got 1", "FLAKY integration"},
-			hasNot:    []string{"FLAKY internal/x"},
-			remembers: 2,
+			failed: true,
+			has:    []string{`RED integration c_test.go:3 "C": no`, "=== FAIL: internal/x TestY (0.01s) y_test.go:3: got 1", "FLAKY integration"},
+			hasNot: []string{"FLAKY internal/x"},
+			red:    2, flaky: 2,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +103,11 @@ func TestSummary(t *testing.T) {
 				red = append(red, "unit")
 			}
 			r, _ := fake(t, out, map[string]string{"unit": specs + failed + failed}, red...)
-			r.run(t.Context(), []stage{{"tests", targets("unit")}})
+			r.earlier = []string{
+				`FLAKY integration a_test.go:7 "A": late`, `FLAKY integration a_test.go:1 "A": late`, "FLAKY internal/x TestY (9.00s) y_test.go:3: got 2",
+				`FINDING escapes c_test.go:2 "B": read`,
+			}
+			v := r.run(t.Context(), []stage{{"tests", targets("unit")}})
 			_, summary, _ := strings.Cut(out.String(), "=== summary")
 			for _, want := range tc.has {
 				if strings.Count(summary, want) != 1 {
@@ -111,9 +119,8 @@ func TestSummary(t *testing.T) {
 					t.Errorf("got %s, want no %q", summary, want)
 				}
 			}
-			kept, err := os.ReadFile(filepath.Join(r.reports, "flaky.jsonl"))
-			if err != nil || strings.Count(string(kept), `"commit":"abc"`) != tc.remembers {
-				t.Errorf("got %s, %v, want %d lines", kept, err, tc.remembers)
+			if len(v.Red) != tc.red || len(v.Flaky) != tc.flaky {
+				t.Errorf("got %q and %q, want %d and %d lines", v.Red, v.Flaky, tc.red, tc.flaky)
 			}
 		})
 	}
@@ -128,7 +135,7 @@ func TestBudget(t *testing.T) {
 		cancel(errors.New("the run took longer than 1h0m0s"))
 		return before(ctx, w, target, made, variables)
 	}
-	if r.run(ctx, []stage{{"tests", targets("unit", "specs")}}) {
+	if r.run(ctx, []stage{{"tests", targets("unit", "specs")}}).Green {
 		t.Error("got green")
 	}
 	if !slices.Equal(*ran, []string{"unit"}) || strings.Count(out.String(), "the run took longer than 1h0m0s") < 2 {
@@ -193,7 +200,7 @@ func TestNothingIsMadeTwice(t *testing.T) {
 	}
 	out := &strings.Builder{}
 	r := &runner{make: runMake, out: out, reports: t.TempDir()}
-	if !r.run(t.Context(), []stage{{"build", targets("build")}, {"tests", targets("test")}}) {
+	if !r.run(t.Context(), []stage{{"build", targets("build")}, {"tests", targets("test")}}).Green {
 		t.Error("got red")
 	}
 	if strings.Count(out.String(), "builds\n") != 1 || strings.Count(out.String(), "tests\n") != 1 {

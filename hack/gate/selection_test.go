@@ -19,6 +19,13 @@ func TestChoose(t *testing.T) {
 		{name: "converted", specs: []string{"converted*"}, paths: []string{"gateway", "converted"}},
 		{name: "documents", paths: []string{"docs", "README.md"}},
 	}
+	users := map[string][]string{}
+	for file, used := range map[string][]string{"pods": {"pods"}, "shared": {"shared", "pods", "gateway_forms"}} {
+		for _, user := range used {
+			file := "test/integration/" + file + "_test.go"
+			users[file] = append(users[file], "test/integration/"+user+"_test.go")
+		}
+	}
 	for name, tc := range map[string]struct{ changed, leftOut []string }{
 		"nothing":                     {nil, []string{"gateway", "converted", "documents"}},
 		"a package":                   {[]string{"converted/a/b.go"}, []string{"gateway", "documents"}},
@@ -29,7 +36,8 @@ func TestChoose(t *testing.T) {
 		"a name that begins the same": {[]string{"gateways/a.go"}, nil},
 		"specs of an area":            {[]string{"test/escapes/converted_a_test.go"}, []string{"gateway", "documents"}},
 		"specs of none":               {[]string{"test/integration/pods_test.go"}, []string{"gateway", "converted", "documents"}},
-		"what specs share":            {[]string{"test/integration/helpers_test.go"}, nil},
+		"what specs share":            {[]string{"test/integration/shared_test.go"}, []string{"converted", "documents"}},
+		"specs that are gone":         {[]string{"test/integration/gone_test.go"}, nil},
 		"what suites share":           {[]string{"test/kit/suite.go"}, nil},
 		"its tests":                   {[]string{"test/local/local_test.go"}, nil},
 		"a unit test":                 {[]string{"syncer/engine/a_test.go"}, []string{"gateway", "converted", "documents"}},
@@ -38,7 +46,7 @@ func TestChoose(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, a := range choose(all, tc.changed) {
+			for _, a := range choose(all, tc.changed, users) {
 				got = append(got, a.name)
 			}
 			if !slices.Equal(got, tc.leftOut) {
@@ -49,8 +57,10 @@ func TestChoose(t *testing.T) {
 }
 
 func TestLeftOut(t *testing.T) {
-	s := selection{why: "as abc", leftOut: []area{
-		{name: "converted", specs: []string{"converted*", "moves"}}, {name: "plugins", steps: []string{"test-plugins"}}, {name: "words"},
+	const commit = "0123456789abcdef"
+	s := selection{leftOut: []unchanged{
+		{area{name: "converted", specs: []string{"converted*", "moves"}}, commit}, {area{name: "plugins", steps: []string{"test-plugins"}}, commit},
+		{area{name: "words"}, commit},
 	}}
 	variable := s.variables()
 	if len(variable) != 1 {
@@ -68,10 +78,10 @@ func TestLeftOut(t *testing.T) {
 	out := &strings.Builder{}
 	r, ran := fake(t, out, nil)
 	r.selection = s
-	if !r.run(t.Context(), []stage{{"tests", targets("test-unit", "test-plugins")}}) || !slices.Equal(*ran, []string{"test-unit"}) {
+	if !r.run(t.Context(), []stage{{"tests", targets("test-unit", "test-plugins")}}).Green || !slices.Equal(*ran, []string{"test-unit"}) {
 		t.Errorf("ran %q", *ran)
 	}
-	for _, want := range []string{"LEFT OUT converted (converted*, moves): as abc\n", "LEFT OUT plugins (test-plugins): as abc\n"} {
+	for _, want := range []string{"LEFT OUT converted (converted*, moves): nothing ", "LEFT OUT plugins (test-plugins): nothing it depends on has changed since 01234567, "} {
 		if strings.Count(out.String(), want) != 2 {
 			t.Errorf("got %s, want %q at the begin and in the summary", out, want)
 		}

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
+	"regexp"
+	"slices"
 	"strings"
-	"time"
 )
 
 const (
@@ -23,26 +21,18 @@ const (
 	markRed     = "RED "
 	markFlaky   = "FLAKY "
 	markFinding = "FINDING "
+	markCost    = "COST "
 	markSlow    = "SLOW "
 	// markFail is that of gotestsum for each failed test. The next line has its reason.
 	markFail = "=== FAIL: "
 )
 
-// finding is a test that failed and then passed.
-type finding struct {
-	Time   time.Time `json:"time"`
-	Step   string    `json:"step"`
-	Text   string    `json:"text"`
-	Commit string    `json:"commit,omitempty"`
-	Load   string    `json:"load,omitempty"`
-}
-
 // summarize prints what became of each step, and what a reader has to know of it.
-// It returns what was flaky.
-func summarize(out io.Writer, results []result, selected selection) []finding {
+// It returns the lines of what was red and of what was flaky. Earlier are the
+// lines of earlier runs.
+func summarize(out io.Writer, results []result, selected selection, earlier []string) (red, flaky []string) {
 	p := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format, args...) }
 	p("\n=== summary\n")
-	var flaky []finding
 	for _, r := range results {
 		switch {
 		case r.leftOut != "":
@@ -52,28 +42,47 @@ func summarize(out io.Writer, results []result, selected selection) []finding {
 		default:
 			p("green   %5.0f s  %s\n", r.took.Seconds(), r.target)
 		}
+		red, flaky = append(red, redLines(r)...), append(flaky, flakyLines(r)...)
 	}
-	for _, line := range selected.lines() {
+	lines := selected.lines()
+	for _, r := range results {
+		lines = slices.Concat(lines, marked(r.output, markCost), marked(r.output, markSlow))
+	}
+	lines = slices.Concat(lines, flaky, again(flaky, earlier), red)
+	for _, line := range lines {
 		p("%s\n", line)
 	}
-	for _, r := range results {
-		for _, line := range marked(r.output, markSlow) {
-			p("%s\n", line)
-		}
-	}
-	for _, r := range results {
-		for _, line := range flakyLines(r) {
-			p("%s\n", line)
-			flaky = append(flaky, finding{Step: r.target, Text: line})
-		}
-	}
-	for _, r := range results {
-		for _, line := range redLines(r) {
-			p("%s\n", line)
-		}
-	}
-	return flaky
+	return red, flaky
 }
+
+// again returns a line for each flaky test that was flaky in an earlier run, too.
+func again(flaky, earlier []string) []string {
+	times := map[string]int{}
+	for _, line := range earlier {
+		times[testOf(line)]++
+	}
+	var lines []string
+	for _, line := range flaky {
+		if n := times[testOf(line)]; n > 0 {
+			lines = append(lines, fmt.Sprintf("AGAIN %s: flaky in %d of the last runs as well; the next change repairs it", testOf(line), n))
+		}
+	}
+	return lines
+}
+
+// testOf returns which test a flaky line is of, without its place in a file and
+// the time it took.
+func testOf(line string) string {
+	found := flakyTest.FindStringSubmatch(line)
+	if found == nil {
+		return line
+	}
+	return found[1] + " " + found[2] + found[3] + found[4]
+}
+
+// flakyTest has a suite, a file and the text of a container; or a package and a
+// test of Go.
+var flakyTest = regexp.MustCompile(`^(?:FLAKY|FINDING) (\S+) (?:(\w+_test\.go):\d+( "(?:[^"\\]|\\.)*")|(\S+))`)
 
 // flakyLines are what passed at its second attempt.
 func flakyLines(r result) []string {
@@ -120,26 +129,6 @@ func marked(output, mark string) []string {
 		lines = append(lines, fmt.Sprintf("%.*s", maxLine, line))
 	}
 	return lines
-}
-
-// keep adds findings to a file, a line of JSON each.
-func keep(file, commit string, findings []finding) (err error) {
-	if len(findings) == 0 {
-		return nil
-	}
-	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	load, _ := os.ReadFile("/proc/loadavg") // which other systems do not have
-	for _, finding := range findings {
-		finding.Time, finding.Commit, finding.Load = time.Now().UTC(), commit, oneLine(string(load))
-		if err := json.NewEncoder(f).Encode(finding); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func oneLine(text string) string {

@@ -26,6 +26,9 @@ const (
 	attackLabel = "attack"
 )
 
+// errMany is why many failed containers have no second attempt.
+var errMany = fmt.Errorf("failed, as did more than %d, which have no second attempt", mostAgain)
+
 // container is one of a suite's top-level nodes: a container of specs, or a spec
 // outside of any.
 type container struct {
@@ -97,8 +100,8 @@ func reason(spec types.SpecReport) string {
 	return fmt.Sprintf("%s [%s] at %s:%d: %s", spec.LeafNodeText, spec.State, path.Base(at.FileName), at.LineNumber, string(message))
 }
 
-// again returns the containers of a failed run that have a second attempt, or why
-// there is none.
+// again returns the containers of a failed run, the slowest first, and in err why
+// they have no second attempt.
 func again(report types.Report) ([]*container, error) {
 	if reasons := report.SpecialSuiteFailureReasons; len(reasons) > 0 {
 		return nil, errors.New(strings.Join(reasons, ", "))
@@ -117,11 +120,7 @@ func again(report types.Report) ([]*container, error) {
 	case len(failed) == 0:
 		return nil, errors.New("the suite failed, and none of its specs did: a process died, or ended before its specs")
 	case len(failed) > mostAgain:
-		lines := []string{fmt.Sprintf("%d containers failed; more than %d have no second attempt", len(failed), mostAgain)}
-		for _, c := range failed {
-			lines = append(lines, fmt.Sprintf("RED %s: %s", c, c.failure))
-		}
-		return nil, errors.New(strings.Join(lines, "\n"))
+		return failed, errMany
 	}
 	return failed, nil
 }

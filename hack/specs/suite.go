@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/onsi/ginkgo/v2/types"
 )
@@ -16,43 +17,70 @@ import (
 // suite is a suite of Ginkgo that has two attempts.
 type suite struct {
 	name, reports, seed string
-	out                 io.Writer
-	// ginkgo runs the suite with more flags, and fails if the suite does.
-	ginkgo func(ctx context.Context, flags ...string) error
+	// budget is the CPU time that the first attempt may take. It does not depend on
+	// what else the machine does.
+	budget time.Duration
+	out    io.Writer
+	// ginkgo runs the suite with more flags, and fails if the suite does. It returns
+	// the CPU time that it took.
+	ginkgo func(ctx context.Context, flags ...string) (time.Duration, error)
 }
 
-// run runs the suite. An error says what is broken.
+// red returns an error of the suite that is none of one container, as a line for
+// the summary.
+func (s *suite) red(err error) error { return fmt.Errorf("RED %s: %w", s.name, err) }
+
+// redContainer returns one of a container.
+func (s *suite) redContainer(c *container, err error) error {
+	return fmt.Errorf("RED %s %s: %w: %s", s.name, c, err, c.failure)
+}
+
+// run runs the suite. An error has a line for each container that is broken, and
+// one for what else is.
 func (s *suite) run(ctx context.Context) error {
 	if err := s.removeRaces(); err != nil {
-		return err
+		return s.red(err)
 	}
-	report, failed, err := s.attempt(ctx, s.name)
+	began := time.Now()
+	first, err := s.attempt(ctx, s.name)
 	if err != nil {
-		return err
+		return s.red(err)
 	}
-	for i, c := range containers(report) {
+	_, _ = fmt.Fprintf(s.out, "COST %s: %.0f s of CPU in %.0f s\n", s.name, first.cost.Seconds(), time.Since(began).Seconds())
+	for i, c := range containers(first.report) {
 		if i == slowest {
 			break
 		}
 		_, _ = fmt.Fprintf(s.out, "SLOW %s %s: %.0f s\n", s.name, c, c.took.Seconds())
 	}
-	if failed == nil || ctx.Err() != nil {
-		return ctx.Err()
+	if ctx.Err() != nil {
+		return s.red(context.Cause(ctx))
 	}
-	repeated, err := again(report)
-	if err != nil {
-		return err
+	if s.budget > 0 && first.cost > s.budget {
+		err = s.red(fmt.Errorf("%v of CPU are more than its budget of %v: its specs have to be cheaper, or fewer",
+			first.cost.Round(time.Second), s.budget))
 	}
-	return s.runAgain(ctx, repeated)
+	if first.failed != nil {
+		err = errors.Join(err, s.runAgain(ctx, first.report))
+	}
+	return err
 }
 
-// runAgain runs containers for the second time, each alone.
-func (s *suite) runAgain(ctx context.Context, failed []*container) error {
+// runAgain runs the failed containers of a report for the second time, each alone.
+func (s *suite) runAgain(ctx context.Context, report types.Report) error {
+	failed, err := again(report)
+	if len(failed) == 0 {
+		return s.red(err)
+	}
 	var errs []error
 	for i, c := range failed {
+		if err != nil {
+			errs = append(errs, s.redContainer(c, err))
+			continue
+		}
 		_, _ = fmt.Fprintf(s.out, "\nThe second attempt of %s %s. The first one: %s\n", s.name, c, c.failure)
 		if err := s.second(ctx, fmt.Sprintf("%s-again-%d", s.name, i), c); err != nil {
-			errs = append(errs, fmt.Errorf("%s failed twice: %w; the first time: %s", c, err, c.failure))
+			errs = append(errs, s.redContainer(c, fmt.Errorf("failed twice: %w; the first time", err)))
 			continue
 		}
 		word := "FLAKY"
@@ -66,38 +94,46 @@ func (s *suite) runAgain(ctx context.Context, failed []*container) error {
 
 // second runs a container for the second time.
 func (s *suite) second(ctx context.Context, name string, failed *container) error {
-	report, err, broken := s.attempt(ctx, name, "--procs=1", fmt.Sprintf("--focus-file=/%s:%d", failed.file, failed.line))
-	if broken != nil {
-		return broken
+	second, err := s.attempt(ctx, name, "--procs=1", fmt.Sprintf("--focus-file=/%s:%d", failed.file, failed.line))
+	if err != nil {
+		return err
 	}
-	ran := containers(report)
+	ran := containers(second.report)
 	for _, c := range ran {
 		if c.failure != "" {
 			return errors.New(c.failure)
 		}
 	}
-	if err == nil && len(ran) == 0 {
+	if second.failed == nil && len(ran) == 0 {
 		return errors.New("no spec ran")
 	}
-	return err
+	return second.failed
 }
 
-// attempt runs the suite and returns its report, and in failed that it failed.
-// Data races are an error, also of a process that died before its report.
-func (s *suite) attempt(ctx context.Context, name string, flags ...string) (report types.Report, failed, err error) {
+// attempt is what became of a suite that has run.
+type attempt struct {
+	report types.Report
+	cost   time.Duration
+	// failed is set if the suite failed.
+	failed error
+}
+
+// attempt runs the suite. Data races are an error, also of a process that died
+// before its report.
+func (s *suite) attempt(ctx context.Context, name string, flags ...string) (done attempt, err error) {
 	file := filepath.Join(s.reports, name+".json")
 	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return report, nil, err
+		return done, err
 	}
 	flags = append(flags, "--seed="+s.seed, "--output-dir="+s.reports, "--json-report="+name+".json")
-	failed = s.ginkgo(ctx, flags...)
+	done.cost, done.failed = s.ginkgo(ctx, flags...)
 	if err = s.races(); err == nil {
-		report, err = readReport(file)
+		done.report, err = readReport(file)
 	}
 	if err != nil {
-		err = errors.Join(failed, err)
+		err = errors.Join(done.failed, err)
 	}
-	return report, failed, err
+	return done, err
 }
 
 // racesPattern is that of the files which the race detector writes: GORACE has

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/onsi/ginkgo/v2/types"
 )
@@ -30,7 +31,7 @@ func run(t *testing.T, prepare func(folder string), attempts ...types.Report) (o
 	t.Helper()
 	var written strings.Builder
 	s := &suite{name: "escapes", reports: t.TempDir(), seed: "7", out: &written}
-	s.ginkgo = func(_ context.Context, flags ...string) error {
+	s.ginkgo = func(_ context.Context, flags ...string) (time.Duration, error) {
 		if len(calls) == len(attempts) {
 			t.Fatalf("unexpected attempt %q", flags)
 		}
@@ -47,7 +48,7 @@ func run(t *testing.T, prepare func(folder string), attempts ...types.Report) (o
 		if err == nil && !report.SuiteSucceeded {
 			err = errFailed
 		}
-		return err
+		return time.Minute, err
 	}
 	err = s.run(t.Context())
 	return written.String(), calls, err
@@ -82,13 +83,13 @@ func TestAttempts(t *testing.T) {
 				red(spec("a_test.go", "works", failed), spec("b_test.go", "works", failed)),
 				red(spec("a_test.go", "works", failed)), green(spec("b_test.go", "works", passed)),
 			},
-			out: "FLAKY escapes b_test.go", err: "a_test.go:7",
+			out: "FLAKY escapes b_test.go", err: `RED escapes a_test.go:7 "In a_test.go": failed twice: works [failed]`,
 		},
 		"many": {
 			attempts: []types.Report{red(spec("a_test.go", "w", failed), spec("b_test.go", "w", failed), spec("c_test.go", "w", failed), spec("d_test.go", "w", failed))},
-			err:      "4 containers failed",
+			err:      "RED escapes d_test.go:7 \"In d_test.go\": failed, as did more than 3, which have no second attempt: w [failed]",
 		},
-		"before the suite":             {attempts: []types.Report{red(before, spec("a_test.go", "works", failed))}, err: "no cluster"},
+		"before the suite":             {attempts: []types.Report{red(before, spec("a_test.go", "works", failed))}, err: "RED escapes: BeforeSuite"},
 		"out of time":                  {attempts: []types.Report{{SpecialSuiteFailureReasons: []string{"Suite Timeout Elapsed"}, SpecReports: types.SpecReports{spec("a_test.go", "works", failed)}}}, err: "Suite Timeout Elapsed"},
 		"a process died":               {attempts: []types.Report{red(spec("a_test.go", "works", passed))}, err: "a process died"},
 		"a race":                       {prepare: race, attempts: []types.Report{red(spec("a_test.go", "works", failed))}, err: "DATA RACE at x.go"},
@@ -128,7 +129,7 @@ func TestAnOldReportIsNotRead(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "escapes.json"), []byte(`[{"SuiteSucceeded": true}]`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := &suite{name: "escapes", reports: folder, out: &strings.Builder{}, ginkgo: func(context.Context, ...string) error { return errFailed }}
+	s := &suite{name: "escapes", reports: folder, out: &strings.Builder{}, ginkgo: func(context.Context, ...string) (time.Duration, error) { return 0, errFailed }}
 	if err := s.run(t.Context()); !errors.Is(err, errFailed) || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got error %v", err)
 	}
@@ -137,26 +138,45 @@ func TestAnOldReportIsNotRead(t *testing.T) {
 // TestARaceOfAProcessThatDied: its report is printed, though Ginkgo wrote none.
 func TestARaceOfAProcessThatDied(t *testing.T) {
 	s := &suite{name: "escapes", reports: t.TempDir(), out: &strings.Builder{}}
-	s.ginkgo = func(context.Context, ...string) error {
-		return errors.Join(errFailed, os.WriteFile(filepath.Join(s.reports, "races.1"), []byte("DATA RACE at x.go"), 0o600))
+	s.ginkgo = func(context.Context, ...string) (time.Duration, error) {
+		return 0, errors.Join(errFailed, os.WriteFile(filepath.Join(s.reports, "races.1"), []byte("DATA RACE at x.go"), 0o600))
 	}
 	if err := s.run(t.Context()); !errors.Is(err, errFailed) || !strings.Contains(err.Error(), "DATA RACE at x.go") {
 		t.Errorf("got error %v", err)
 	}
 }
 
+// TestBudget: a suite that takes more CPU than it may is red.
+func TestBudget(t *testing.T) {
+	for budget, want := range map[time.Duration]string{0: "", time.Minute: "", time.Second: "RED escapes: 1m0s of CPU are more than its budget of 1s"} {
+		s := &suite{name: "escapes", reports: t.TempDir(), budget: budget, out: &strings.Builder{}}
+		s.ginkgo = func(context.Context, ...string) (time.Duration, error) {
+			return time.Minute, os.WriteFile(filepath.Join(s.reports, "escapes.json"), []byte(`[{"SuiteSucceeded": true}]`), 0o600)
+		}
+		if err := s.run(t.Context()); (want == "") != (err == nil) || err != nil && !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("with a budget of %v got %v, want %q", budget, err, want)
+		}
+	}
+}
+
 // TestGinkgo: a container that fails once is repeated whole by the real Ginkgo,
-// and the other one is not.
+// and the other one is not. What it built is removed.
 func TestGinkgo(t *testing.T) {
 	t.Setenv("FLAKY_FOLDER", t.TempDir())
 	out := &strings.Builder{}
-	s := &suite{name: "flaky", reports: t.TempDir(), seed: "7", out: out, ginkgo: func(ctx context.Context, flags ...string) error {
-		return ginkgo(ctx, "./testdata/flaky", append([]string{"--vet=off", "--procs=2"}, flags...))
-	}}
-	if err := s.run(t.Context()); err != nil {
+	s := &suite{name: "flaky", reports: t.TempDir(), seed: "7", budget: time.Minute, out: out}
+	if err := runFolder(t.Context(), s, "./testdata/flaky", false, []string{"--procs=2"}); err != nil {
 		t.Error(err)
 	}
-	if !strings.Contains(out.String(), `FLAKY flaky flaky_test.go:18 "A flaky container": fails once [failed]`) {
-		t.Errorf("got %s", out)
+	for _, want := range []string{`FLAKY flaky flaky_test.go:18 "A flaky container": fails once [failed]`, "COST flaky: "} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("got %s, want %s", out, want)
+		}
+	}
+	if _, err := os.Stat("testdata/flaky/flaky.test"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the program is left: %v", err)
+	}
+	if err := runFolder(t.Context(), s, "./testdata/none", false, nil); err == nil || !strings.HasPrefix(err.Error(), "RED flaky: does not build") {
+		t.Errorf("got %v without a suite", err)
 	}
 }

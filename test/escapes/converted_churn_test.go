@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -102,5 +101,5 @@ var _ = Describe("Changes of a converted tenant's CRDs", Ordered, func() {
 		Expect(super.Client.Delete(ctx, mallory.VC)).To(Succeed())
 		Eventually(func() error { return kit.Get(ctx, super.Client, inSuper(mallory)) }).WithContext(ctx).WithTimeout(4*kit.Soon).
 			ShouldNot(Succeed(), "the platform deletes the tenant's CRDs")
-	}, NodeTimeout(8*time.Minute))
+	}, NodeTimeout(kit.Longest))
 })

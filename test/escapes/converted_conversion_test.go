@@ -330,5 +330,5 @@ var _ = Describe("The conversion webhooks of a converted tenant", Ordered, Conti
 		Eventually(func() error { return convert(ctx, mallory) }).WithContext(ctx).WithTimeout(3*time.Minute).
 			Should(Succeed(), "the time that they took is paid back")
 		AddReportEntry("conversions after that", time.Since(recovering).String())
-	}, NodeTimeout(8*time.Minute))
+	}, NodeTimeout(kit.Longest))
 })

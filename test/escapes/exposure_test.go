@@ -93,7 +93,7 @@ var _ = Describe("Names of hosted control planes", Ordered, func() {
 				kit.HaveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
 			Expect(kit.Get(ctx, site.Client, vc)).To(Succeed())
 		}
-	}, NodeTimeout(2*later))
+	}, NodeTimeout(kit.Longest))
 
 	attack("another tenant's host name with its own credentials", "idea: one port for all tenants", func(ctx SpecContext) {
 		own, other := admin(ctx, mallory), admin(ctx, alice)
@@ -146,7 +146,7 @@ var _ = Describe("Names of hosted control planes", Ordered, func() {
 		Expect(claim(ctx, hers)).To(Succeed()) // mallory is older
 		Eventually(kit.Read(ctx, site.Client, mallory)).Should(haveRejected(tenancyv1alpha1.ReasonNameTaken, hers))
 		Consistently(serves(site.Service.Address, hers)).Should(ContainElement(HavePrefix(alice.Status.ClusterNamespace)))
-	}, SpecTimeout(2*later))
+	}, SpecTimeout(kit.Longest))
 
 	attack("a flood of connections through a replica that passes them on", "review: connections that are passed on are limited elsewhere", func(ctx SpecContext) {
 		const flood, few = 600, 900 // each takes two files
@@ -186,7 +186,7 @@ var _ = Describe("Names of hosted control planes", Ordered, func() {
 		}).WithTimeout(later).Should(Succeed())
 		Eventually(open).WithTimeout(later).Should(BeNumerically("<", few))
 		Consistently(open).Should(BeNumerically("<", few))
-	}, SpecTimeout(3*later))
+	}, SpecTimeout(kit.Longest))
 })
 
 // serves returns the names in the certificate that is served for a server name.

@@ -94,7 +94,7 @@ var _ = Describe("Moves to another store", Ordered, func() {
 		_, err := one.CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(ctx,
 			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}, metav1.CreateOptions{})
 		Expect(err).NotTo(HaveOccurred())
-	}, NodeTimeout(4*later))
+	}, NodeTimeout(kit.Longest))
 
 	attack("writes of large objects, as fast as they are accepted, while the data is copied", "idea: a copy that never catches up", func(ctx SpecContext) {
 		const writers = 16
@@ -124,7 +124,7 @@ var _ = Describe("Moves to another store", Ordered, func() {
 		othersGetOn(ctx)
 		_, err := one.CoreV1().ConfigMaps(metav1.NamespaceDefault).Get(ctx, "kept", metav1.GetOptions{})
 		Expect(err).NotTo(HaveOccurred())
-	}, SpecTimeout(12*later))
+	}, SpecTimeout(kit.Longest))
 
 	attack("watches and requests that do not end, while the control plane is to stop", "idea: a drain that waits for its clients", func(ctx SpecContext) {
 		const number = 500
@@ -136,7 +136,7 @@ var _ = Describe("Moves to another store", Ordered, func() {
 		begun := time.Now()
 		othersGetOn(ctx)
 		Expect(time.Since(begun)).To(BeNumerically("<", 2*later))
-	}, SpecTimeout(12*later))
+	}, SpecTimeout(kit.Longest))
 
 	attack("objects whose names look like keys of others, which are copied", "review: keys of the store end with what a tenant calls its objects", func(ctx SpecContext) {
 		names := []string{
@@ -156,5 +156,5 @@ var _ = Describe("Moves to another store", Ordered, func() {
 			_, err := ofMallory.RbacV1().ClusterRoles().Get(ctx, name, metav1.GetOptions{})
 			Expect(err).NotTo(HaveOccurred(), name)
 		}
-	}, SpecTimeout(12*later))
+	}, SpecTimeout(kit.Longest))
 })

@@ -65,7 +65,7 @@ var _ = Describe("Starts of hosted control planes", func() {
 		Eventually(lives).WithContext(ctx).Should(Succeed())
 		GinkgoWriter.Printf("the honest tenant is served again after %s\n", time.Since(begin).Round(time.Millisecond))
 		Consistently(lives).WithContext(ctx).WithTimeout(hookPatience).WithPolling(time.Second).Should(Succeed())
-	}, SpecTimeout(20*kit.Soon))
+	}, SpecTimeout(kit.Longest))
 })
 
 // startAgain starts a super cluster with the data of a directory, which ends

@@ -47,7 +47,7 @@ var _ = Describe("The memory of a store and of vc-host", func() {
 			listing.Stop()
 			Expect(listing.Failures()).To(BeEmpty())
 			AddReportEntry("peak memory in MiB, of the store before and now, and of vc-host", fmt.Sprint(before>>20, " ", store()>>20, " ", host()>>20))
-		}, SpecTimeout(20*kit.Soon))
+		}, SpecTimeout(kit.Longest))
 
 	attack("watches by the hundreds whose clients read nothing, while large objects change", "review: the client of etcd keeps changes without a limit",
 		func(ctx SpecContext) {
@@ -81,7 +81,7 @@ var _ = Describe("The memory of a store and of vc-host", func() {
 			Expect(host()).To(BeNumerically("<", most), "before: %d", before)
 			Expect(listing.Failures()).To(BeEmpty())
 			AddReportEntry("peak memory of vc-host in MiB, before and now", fmt.Sprint(before>>20, " ", host()>>20))
-		}, SpecTimeout(20*kit.Soon))
+		}, SpecTimeout(kit.Longest))
 })
 
 // peak returns a function that returns the largest memory that a process has had.

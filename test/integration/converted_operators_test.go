@@ -122,7 +122,7 @@ var _ = Describe("A Helm chart and its operator in a hosted and in a converted t
 			i.install(ctx, chart)
 			i.run(ctx)
 		}
-	}, NodeTimeout(4*reconciled))
+	}, NodeTimeout(kit.Longest))
 
 	for _, kind := range []string{"hosted", "converted"} {
 		It("runs as its service account in the "+kind+" one, with its webhook", func(ctx SpecContext) {

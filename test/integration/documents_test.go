@@ -24,10 +24,6 @@ import (
 // kubectlBinary is the environment variable with the path of kubectl.
 const kubectlBinary = "VC_KUBECTL"
 
-// pageTimeout is how long a page may take on a busy machine: each of its blocks
-// may create tenants, and calls kubectl.
-const pageTimeout = 9 * kit.Soon
-
 // documentsTeam is the namespace of the VirtualClusters in the documents.
 const documentsTeam = "team"
 
@@ -129,6 +125,6 @@ var _ = Describe("The documents", Ordered, ContinueOnFailure, func() {
 			for _, block := range page.Blocks {
 				r.do(ctx, block)
 			}
-		}, SpecTimeout(pageTimeout))
+		}, SpecTimeout(kit.Longest))
 	}
 })

@@ -100,7 +100,7 @@ var _ = Describe("The address of a hosted control plane", Ordered, func() {
 		kit.Create(ctx, site.Client, red, blue)
 		ready(ctx, red)
 		ready(ctx, blue)
-	}, NodeTimeout(2*later))
+	}, NodeTimeout(kit.Longest))
 
 	It("is a name below the domain, by which clients reach it through a proxy that passes TLS on", func(ctx SpecContext) {
 		Expect(red.Status.Endpoint).To(Equal("https://" + red.Status.ClusterNamespace + "." + domain))
@@ -173,7 +173,7 @@ var _ = Describe("The address of a hosted control plane", Ordered, func() {
 		Eventually(certificate(red.Status.ClusterNamespace + "." + domain)).WithTimeout(later).Should(HaveField("DNSNames", Equal(before.DNSNames)))
 		Eventually(func() error { _, err := certificate(extra)(); return err }).Should(HaveOccurred())
 		Eventually(kit.Read(ctx, site.Client, red)).ShouldNot(haveSANs(metav1.ConditionTrue, tenancyv1alpha1.ReasonValid))
-	}, SpecTimeout(3*later))
+	}, SpecTimeout(kit.Longest))
 
 	It("takes a name when the control plane that had it gives it up", func(ctx SpecContext) {
 		const extra = "shared.example.org"
@@ -197,5 +197,5 @@ var _ = Describe("The address of a hosted control plane", Ordered, func() {
 			WithTimeout(later).Should(MatchError(ContainSubstring("not found")))
 		Eventually(kit.Read(ctx, site.Client, red)).Should(haveSANs(metav1.ConditionTrue, tenancyv1alpha1.ReasonValid))
 		Eventually(certificate(extra)).Should(HaveField("DNSNames", ContainElement(HavePrefix(red.Status.ClusterNamespace))))
-	}, SpecTimeout(4*later))
+	}, SpecTimeout(kit.Longest))
 })

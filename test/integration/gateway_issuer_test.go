@@ -132,5 +132,5 @@ var _ = Describe("The issuer of a tenant's tokens", Ordered, func() {
 		Eventually(func() int { return door.Ask(ctx, nil, "/api", "Authorization", "Bearer "+own).Code }).
 			WithTimeout(2*kit.Soon).Should(Equal(http.StatusUnauthorized), "the issuer is another again")
 		Expect(door.Ask(ctx, nil, "/api", "Authorization", "Bearer "+before).Code).To(Equal(http.StatusOK))
-	}, SpecTimeout(10*kit.Soon))
+	}, SpecTimeout(kit.Longest))
 })

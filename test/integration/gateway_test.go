@@ -268,5 +268,5 @@ var _ = Describe("Through the gateway", Ordered, func() {
 			_, err := stranger.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
 			Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
 		})
-	}, SpecTimeout(8*time.Minute))
+	}, SpecTimeout(kit.Longest))
 })

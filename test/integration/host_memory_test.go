@@ -51,5 +51,5 @@ var _ = Describe("A replica of vc-host with many tenants", func() {
 		AddReportEntry("all are ready", time.Since(started).String())
 		Consistently(ready).WithTimeout(time.Minute).WithPolling(5 * time.Second).Should(Equal(manyTenants))
 		AddReportEntry("KiB with tenants, after a minute", resident())
-	}, SpecTimeout(2*later))
+	}, SpecTimeout(kit.Longest))
 })

@@ -291,7 +291,7 @@ var _ = Describe("Hosts whose super cluster does not respond", Ordered, func() {
 			tenants = append(tenants, t)
 			with[must(host(ctx, t)())] = true
 		}
-	}, NodeTimeout(3*takenOver))
+	}, NodeTimeout(kit.Longest))
 
 	It("serve on while it is paused, without controllers, and continue after it", Label("long"), func(ctx SpecContext) {
 		DeferCleanup(func() { _ = syscall.Kill(super.PID(), syscall.SIGCONT) })
@@ -311,7 +311,7 @@ var _ = Describe("Hosts whose super cluster does not respond", Ordered, func() {
 			}
 		}
 		allLose(ctx, "slow", slow(3*time.Second, 4*time.Second), slow(0, 0))
-	}, SpecTimeout(4*takenOver))
+	}, SpecTimeout(kit.Longest))
 
 	It("are taken over from when one of them does not reach it, while clients see no failure", func(ctx SpecContext) {
 		settled(ctx)
@@ -331,7 +331,7 @@ var _ = Describe("Hosts whose super cluster does not respond", Ordered, func() {
 		}
 		shouldWork(ctx, "together", tenants...)
 		haveServed("one of two", tenants...)
-	}, SpecTimeout(4*takenOver))
+	}, SpecTimeout(kit.Longest))
 
 	It("do not write for tenants that others have taken over, when one continues after a pause", Label("long"), func(ctx SpecContext) {
 		settled(ctx)

@@ -104,7 +104,7 @@ var _ = Describe("Hosts of an installation", Ordered, func() {
 		red, plane = made.VC, made.Plane
 		made.Config.Timeout = kit.Soon
 		tenants = must(kubernetes.NewForConfig(made.Config))
-	}, NodeTimeout(2*later))
+	}, NodeTimeout(kit.Longest))
 
 	It("run a control plane with its keys in Secrets of its root namespace", func(ctx SpecContext) {
 		Expect(tenants.CoreV1().Namespaces().Get(ctx, "kube-system", metav1.GetOptions{})).NotTo(BeNil())
@@ -160,7 +160,7 @@ var _ = Describe("Hosts of an installation", Ordered, func() {
 		})
 		Expect(listing.Failures()).To(BeEmpty())
 		Expect(ofPod.Failures()).To(BeEmpty())
-	}, SpecTimeout(4*later))
+	}, SpecTimeout(kit.Longest))
 
 	It("serve it again when the replica that serves it is killed", func(ctx SpecContext) {
 		from := ""
@@ -181,7 +181,7 @@ var _ = Describe("Hosts of an installation", Ordered, func() {
 		Eventually(servedBy(ctx)).ShouldNot(Equal(from))
 		listing.Stop()
 		AddReportEntry("killed: longest gap", listing.Gap().String())
-	}, SpecTimeout(2*later))
+	}, SpecTimeout(kit.Longest))
 
 	It("report a store that does not respond, and continue when it does", func(ctx SpecContext) {
 		super.Store.Terminate().Wait(kit.Soon)
@@ -195,7 +195,7 @@ var _ = Describe("Hosts of an installation", Ordered, func() {
 		Eventually(kit.Read(ctx, super.Client, store)).WithTimeout(later).Should(haveHealth(tenancyv1alpha1.ReasonHealthy))
 		Eventually(kit.Read(ctx, super.Client, red)).WithTimeout(later).Should(
 			kit.HaveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
-	}, SpecTimeout(4*later))
+	}, SpecTimeout(kit.Longest))
 
 	It("keep a control plane whose object and keys are deleted by hand", func(ctx SpecContext) {
 		keys := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: plane.Namespace, Name: tenancyv1alpha1.HostedControlPlaneKeys}}
@@ -209,7 +209,7 @@ var _ = Describe("Hosts of an installation", Ordered, func() {
 		Expect(kit.Get(ctx, super.Client, keys)).To(Succeed())
 		Expect(kit.Get(ctx, super.Client, red)).To(Succeed())
 		Expect(red).To(kit.HaveCondition(tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
-	}, SpecTimeout(2*later))
+	}, SpecTimeout(kit.Longest))
 
 	It("delete all of it", func(ctx SpecContext) {
 		Expect(super.Client.Delete(ctx, red)).To(Succeed())
@@ -222,5 +222,5 @@ var _ = Describe("Hosts of an installation", Ordered, func() {
 			Eventually(each).WithTimeout(later).Should(gexec.Exit(0), name)
 			Expect(strings.Contains(string(each.Out.Contents()), "PRIVATE KEY")).To(BeFalse(), "a key is in the log")
 		}
-	}, SpecTimeout(2*later))
+	}, SpecTimeout(kit.Longest))
 })

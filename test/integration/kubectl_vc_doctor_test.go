@@ -114,7 +114,7 @@ var _ = Describe("kubectl vc doctor", Ordered, ContinueOnFailure, Label("chart")
 		Eventually(doctor).WithContext(ctx).WithArguments(verdict("webhook")).WithPolling(time.Second).Should(HaveField("Out", "OK"))
 		p := doctor(ctx)
 		golden("doctor-installed", p.Out+p.Err)
-	}, NodeTimeout(10*kit.Soon))
+	}, NodeTimeout(kit.Longest))
 
 	It("reports certificates that have expired, and those of another authority", func(ctx SpecContext) {
 		earlier := time.Now().Add(-3 * time.Hour)

@@ -110,7 +110,7 @@ var _ = Describe("kubectl vc uninstall", Ordered, Label("chart"), func() {
 		for _, other := range others {
 			kit.ShouldExist(ctx, super.Client, other)
 		}
-	}, NodeTimeout(14*kit.Soon))
+	}, NodeTimeout(kit.Longest))
 
 	It("continues, and then deletes the namespace that nothing of others is in", func(ctx SpecContext) {
 		Expect(super.Client.Delete(ctx, others[0])).To(Succeed())
@@ -147,7 +147,7 @@ var _ = Describe("kubectl vc uninstall --abandon-tenants", Label("chart", "long"
 		Expect(super.leftovers(ctx)).To(BeEmpty())
 		kit.ShouldVanish(ctx, super.Client, root)
 		kit.ShouldVanish(ctx, super.Client, kit.Namespace(rbac.Namespace))
-	}, NodeTimeout(14*kit.Soon))
+	}, NodeTimeout(kit.Longest))
 })
 
 // leftovers returns the names of objects of an installation that are left.

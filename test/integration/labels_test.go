@@ -68,5 +68,5 @@ var _ = Describe("The labels of a project", func() {
 			Expect(found).To(BeNumerically(">", made))
 			return missing
 		}).WithTimeout(kit.Soon).Should(BeEmpty())
-	}, SpecTimeout(16*kit.Soon))
+	}, SpecTimeout(kit.Longest))
 })

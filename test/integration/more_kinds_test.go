@@ -3,9 +3,6 @@ package integration
 import (
 	"context"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -21,14 +18,18 @@ import (
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
 
-// The program in testdata/podtemplates is built in a module outside of the
-// repository, as its author would build it.
+// podTemplatesSyncer is the variable with the program of testdata/podtemplates.
+const podTemplatesSyncer = "VC_PODTEMPLATES_SYNCER"
+
 var _ = Describe("A kind that a program adds", Ordered, func() {
 	const ns = "more-kinds"
 	var red *local.Tenant
 
 	BeforeAll(func(ctx SpecContext) {
-		program := buildOutside(ctx, "testdata/podtemplates")
+		program := os.Getenv(podTemplatesSyncer)
+		if program == "" {
+			Skip("set " + podTemplatesSyncer + "; make test-integration does")
+		}
 		allowSyncer(ctx, rbacv1.PolicyRule{
 			APIGroups: []string{corev1.GroupName}, Resources: []string{"podtemplates"},
 			Verbs: []string{"list", "watch", "get", "create", "patch", "delete"},
@@ -77,33 +78,6 @@ func podTemplate(ns, name, image string) *corev1.PodTemplate {
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: image}}},
 		},
 	}
-}
-
-// buildOutside builds a program in a temporary module that requires this one, in
-// the versions of this one. It uses the build cache of make build.
-func buildOutside(ctx context.Context, source string) string {
-	GinkgoHelper()
-	root, err := filepath.Abs("../..")
-	Expect(err).NotTo(HaveOccurred())
-	dir := kit.TempDir()
-	const module = "github.com/virtualcluster/virtualcluster"
-	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
-	Expect(err).NotTo(HaveOccurred())
-	outside := strings.Replace(string(mod), "module "+module, "module example.com/syncer", 1) +
-		"\nrequire " + module + " v0.0.0\n\nreplace " + module + " => " + root + "\n"
-	Expect(os.WriteFile(filepath.Join(dir, "go.mod"), []byte(outside), 0o600)).To(Succeed())
-	for from, to := range map[string]string{filepath.Join(root, "go.sum"): "go.sum", filepath.Join(source, "main.go"): "main.go"} {
-		content, err := os.ReadFile(from)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(os.WriteFile(filepath.Join(dir, to), content, 0o600)).To(Succeed())
-	}
-	program := filepath.Join(dir, "syncer")
-	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", program, ".")
-	build.Dir = dir
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=mod", "GOWORK=off")
-	build.Stdout, build.Stderr = GinkgoWriter, GinkgoWriter
-	Expect(build.Run()).To(Succeed())
-	return program
 }
 
 // allowSyncer gives the syncer a permission, as an admin would, until the

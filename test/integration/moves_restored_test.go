@@ -2,6 +2,7 @@ package integration
 
 import (
 	"syscall"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -63,7 +64,7 @@ var _ = Describe("A HostedControlPlane that has lost its status, as one from a b
 		red = newMovedTenant(ctx, super)
 		second = super.AddStore(ctx, "second")
 		fillTenant(ctx, red.client, 20)
-	}, NodeTimeout(20*moveTime))
+	}, NodeTimeout(20*time.Minute))
 
 	BeforeEach(func(ctx SpecContext) {
 		writing = startWriter(ctx, red.client, "w"+red.plane.ResourceVersion)
@@ -78,7 +79,7 @@ var _ = Describe("A HostedControlPlane that has lost its status, as one from a b
 		loseStatus(ctx)
 		replica = super.StartReplica(ctx, "host-b")
 		serves(ctx, "second")
-	}, SpecTimeout(8*moveTime))
+	}, SpecTimeout(20*time.Minute))
 
 	It("has its data when it is older than the move", func(ctx SpecContext) {
 		stopReplica()
@@ -86,7 +87,7 @@ var _ = Describe("A HostedControlPlane that has lost its status, as one from a b
 		loseStatus(ctx)
 		replica = super.StartReplica(ctx, "host-c")
 		serves(ctx, "default")
-	}, SpecTimeout(8*moveTime))
+	}, SpecTimeout(20*time.Minute))
 
 	It("waits for a store that can have its data, and then has the data", func(ctx SpecContext) {
 		DeferCleanup(func() { second.Signal(syscall.SIGCONT) })
@@ -100,5 +101,5 @@ var _ = Describe("A HostedControlPlane that has lost its status, as one from a b
 			tenancyv1alpha1.ConditionControlPlaneReady, metav1.ConditionFalse, tenancyv1alpha1.ReasonStoreUnreachable))
 		second.Signal(syscall.SIGCONT)
 		serves(ctx, "second")
-	}, SpecTimeout(12*moveTime))
+	}, SpecTimeout(20*time.Minute))
 })

@@ -64,7 +64,7 @@ var _ = Describe("A tenant with a syncer that is moved to another store", Ordere
 		super.AddStore(ctx, "second")
 		_, err = red.client.CoreV1().Namespaces().Create(ctx, kit.Namespace(ns), metav1.CreateOptions{})
 		Expect(err).NotTo(HaveOccurred())
-	}, NodeTimeout(20*moveTime))
+	}, NodeTimeout(kit.Longest))
 
 	It("keeps its copies, and is synced on", func(ctx SpecContext) {
 		before := create(ctx, "before")
@@ -93,7 +93,7 @@ var _ = Describe("A tenant with a syncer that is moved to another store", Ordere
 		watching.Stop()
 		followed.Wait()
 		Expect(deleted).NotTo(ContainElement("before"))
-	}, SpecTimeout(10*moveTime))
+	}, SpecTimeout(kit.Longest))
 
 	It("sleeps on when it is moved, and wakes with its data", func(ctx SpecContext) {
 		_, err := red.client.CoreV1().ConfigMaps(ns).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}, metav1.CreateOptions{})
@@ -110,5 +110,5 @@ var _ = Describe("A tenant with a syncer that is moved to another store", Ordere
 		_, err = red.client.CoreV1().ConfigMaps(ns).Get(ctx, "kept", metav1.GetOptions{})
 		Expect(err).NotTo(HaveOccurred(), "the request wakes it")
 		runs(ctx, "before")
-	}, SpecTimeout(10*moveTime))
+	}, SpecTimeout(kit.Longest))
 })

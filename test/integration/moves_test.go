@@ -50,7 +50,7 @@ var _ = Describe("A tenant that is moved to another store", Ordered, func() {
 		tenants = red.client
 		second = super.AddStore(ctx, "second")
 		fillTenant(ctx, tenants, number)
-	}, NodeTimeout(20*later))
+	}, NodeTimeout(kit.Longest))
 
 	It("keeps each acknowledged write, and its clients list again", func(ctx SpecContext) {
 		configMaps := tenants.CoreV1().ConfigMaps(metav1.NamespaceDefault)
@@ -107,7 +107,7 @@ var _ = Describe("A tenant that is moved to another store", Ordered, func() {
 			err = apierrors.FromObject(first.Object)
 		}
 		Expect(err).To(Or(MatchError(apierrors.IsResourceExpired, "expired"), MatchError(apierrors.IsGone, "gone")))
-	}, SpecTimeout(20*later))
+	}, SpecTimeout(kit.Longest))
 
 	It("stays where it is if the store does not take it", func(ctx SpecContext) {
 		listing := kit.StartLister(ctx, tenants)
@@ -123,7 +123,7 @@ var _ = Describe("A tenant that is moved to another store", Ordered, func() {
 		kit.Edit(ctx, super.Client, store, func(s *tenancyv1alpha1.ControlPlaneStore) { s.Spec.Unschedulable = false })
 		listing.Stop()
 		Expect(listing.Failures()).To(BeEmpty())
-	}, SpecTimeout(4*later))
+	}, SpecTimeout(kit.Longest))
 
 	It("is served from the old store if the new one hangs during the copy", Label("long"), func(ctx SpecContext) {
 		red.ask(ctx, "default")
@@ -141,7 +141,7 @@ var _ = Describe("A tenant that is moved to another store", Ordered, func() {
 		second.Signal(syscall.SIGCONT)
 		red.arrives(ctx, "default")
 		writing.check(ctx, tenants)
-	}, SpecTimeout(8*later))
+	}, SpecTimeout(20*time.Minute))
 
 	It("arrives, whenever the replica that moves it is killed", Label("long"), func(ctx SpecContext) {
 		late := func(s tenancyv1alpha1.HostedControlPlaneStatus) bool {
@@ -179,7 +179,7 @@ var _ = Describe("A tenant that is moved to another store", Ordered, func() {
 			name := fmt.Sprintf("host-%d", i)
 			replicas[name] = super.StartReplica(ctx, name)
 		}
-	}, SpecTimeout(30*later))
+	}, SpecTimeout(20*time.Minute))
 
 	It("leaves data behind if its object is removed by force, which is reported, and deleted when told", Label("long"), func(ctx SpecContext) {
 		blue := kit.VirtualCluster(func(vc *tenancyv1alpha1.VirtualCluster) {
@@ -234,5 +234,5 @@ var _ = Describe("A tenant that is moved to another store", Ordered, func() {
 		By("deleting it when told")
 		remove(name)
 		Eventually(orphans).WithTimeout(2 * later).Should(BeNil())
-	}, SpecTimeout(8*later))
+	}, SpecTimeout(20*time.Minute))
 })

@@ -51,7 +51,7 @@ var _ = Describe("A move to another store that does not go as planned", Label("l
 		red = newMovedTenant(ctx, super)
 		second = super.AddStore(ctx, "second")
 		fillTenant(ctx, red.client, 20)
-	}, NodeTimeout(20*moveTime))
+	}, NodeTimeout(20*time.Minute))
 
 	It("is refused by a store that does not respond", func(ctx SpecContext) {
 		DeferCleanup(func() { second.Signal(syscall.SIGCONT) })
@@ -67,7 +67,7 @@ var _ = Describe("A move to another store that does not go as planned", Label("l
 		listing.Stop()
 		Expect(listing.Failures()).To(BeEmpty())
 		second.Signal(syscall.SIGCONT)
-	}, SpecTimeout(8*moveTime))
+	}, SpecTimeout(20*time.Minute))
 
 	It("is refused by a store without the room for it, before the control plane is stopped", func(ctx SpecContext) {
 		const number, size = 60, 500 << 10 // the copy is estimated to need twice that
@@ -86,7 +86,7 @@ var _ = Describe("A move to another store that does not go as planned", Label("l
 			Expect(red.plane.Status.Attempt).To(BeZero(), "it was not stopped")
 		})
 		Expect(red.client.CoreV1().ConfigMaps("kube-public").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})).To(Succeed())
-	}, SpecTimeout(8*moveTime))
+	}, SpecTimeout(20*time.Minute))
 
 	It("ends when the store is full, although it should have room", func(ctx SpecContext) {
 		large := corev1.ConfigMap{Data: map[string]string{"data": strings.Repeat("x", 500<<10)}}
@@ -101,7 +101,7 @@ var _ = Describe("A move to another store that does not go as planned", Label("l
 			Expect(red.message(ctx, tenancyv1alpha1.ReasonStoreFull)).To(ContainSubstring("ControlPlaneStore small has no room"))
 		})
 		Expect(red.client.CoreV1().ConfigMaps("kube-public").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})).To(Succeed())
-	}, SpecTimeout(8*moveTime))
+	}, SpecTimeout(20*time.Minute))
 
 	It("is cancelled while the control plane is stopped", func(ctx SpecContext) {
 		DeferCleanup(func() { second.Signal(syscall.SIGCONT) })
@@ -115,7 +115,7 @@ var _ = Describe("A move to another store that does not go as planned", Label("l
 			second.Signal(syscall.SIGCONT)
 			red.reaches(ctx, func(s tenancyv1alpha1.HostedControlPlaneStatus) bool { return s.Move == nil })
 		})
-	}, SpecTimeout(8*moveTime))
+	}, SpecTimeout(20*time.Minute))
 
 	It("ends elsewhere if the spec names another store meanwhile", func(ctx SpecContext) {
 		super.AddStore(ctx, "third")
@@ -143,7 +143,7 @@ var _ = Describe("A move to another store that does not go as planned", Label("l
 		Expect(err).NotTo(HaveOccurred())
 		red.ask(ctx, "default")
 		red.arrives(ctx, "default")
-	}, SpecTimeout(12*moveTime))
+	}, SpecTimeout(20*time.Minute))
 
 	It("ends with the deletion of the tenant at each phase, which leaves nothing", func(ctx SpecContext) {
 		var work sync.WaitGroup
@@ -169,5 +169,5 @@ var _ = Describe("A move to another store that does not go as planned", Label("l
 				}
 			})
 		}
-	}, SpecTimeout(12*moveTime))
+	}, SpecTimeout(20*time.Minute))
 })

@@ -34,5 +34,5 @@ var _ = Describe("A replica of vc-host whose ports for pods are all in use", Lab
 
 		Expect(site.Client.Delete(ctx, red)).To(Succeed())
 		Eventually(kit.Read(ctx, site.Client, blue)).WithTimeout(later).Should(is(metav1.ConditionTrue, tenancyv1alpha1.ReasonReady))
-	}, SpecTimeout(4*later))
+	}, SpecTimeout(kit.Longest))
 })

@@ -305,7 +305,7 @@ var _ = Describe("Requested projects", Ordered, ContinueOnFailure, func() {
 		Consistently(held).Should(MatchError(apierrors.IsAlreadyExists, "a namespace of the project exists"))
 		Expect(super.Client.Delete(ctx, left)).To(Succeed())
 		Eventually(held).WithTimeout(2 * kit.Soon).Should(Succeed())
-	}, SpecTimeout(9*kit.Soon))
+	}, SpecTimeout(kit.Longest))
 
 	It("end with their VirtualClusters when an admin deletes these", func(ctx SpecContext) {
 		Expect(of("eva").Create(ctx, kit.ProjectRequest("admin", small))).To(Succeed())

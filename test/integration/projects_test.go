@@ -76,5 +76,5 @@ var _ = Describe("An alias", Ordered, func() {
 		removeTenant(ctx, red.VC)
 		Eventually(aliasHeld(ctx, blue)).Should(Equal(tenancyv1alpha1.ReasonAliasHeld))
 		Eventually(func() int { return door.Ask(ctx, &adminOfBlue, "/tenants/shop/api").Code }).WithTimeout(kit.Soon).Should(Equal(http.StatusOK))
-	}, SpecTimeout(9*kit.Soon))
+	}, SpecTimeout(kit.Longest))
 })

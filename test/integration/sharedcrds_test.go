@@ -397,7 +397,7 @@ var _ = Describe("Shared CRDs", Ordered, func() {
 				err := super.Client.List(ctx, left, client.MatchingLabels{label: "yes"})
 				return left.Items, err
 			}).WithContext(ctx).WithTimeout(4 * recovery).Should(BeEmpty())
-		}, NodeTimeout(5*recovery))
+		}, NodeTimeout(kit.Longest))
 		var creating errgroup.Group
 		creating.SetLimit(5)
 		for i := range crowd {
@@ -456,7 +456,7 @@ var _ = Describe("Shared CRDs", Ordered, func() {
 		AddReportEntry("MiB of the super cluster with its control planes", float64(must(measure.UsageOf(super.PID())).Resident-before)/measure.MiB)
 		Eventually(sharedCondition(ctx, eager)).WithTimeout(2 * kit.Soon).Should(And(
 			HavePrefix("False/TooManyCRDs"), ContainSubstring(fmt.Sprintf("%d more CRDs", count-sharedcrds.MaxCRDs))))
-	}, NodeTimeout(5*recovery))
+	}, NodeTimeout(kit.Longest))
 
 	It("are cert-manager's, with which a tenant works", func(ctx SpecContext) {
 		for _, d := range certManagerCRDs.Definitions(ctx, publishedTo(gold)) {

@@ -23,6 +23,9 @@ import (
 const (
 	// Soon bounds how long the syncer may take to act on a busy machine.
 	Soon = 45 * time.Second
+	// Longest bounds a spec or a setup, of which none takes half as long on a busy
+	// machine. Those with the label long may take longer.
+	Longest = 8 * Soon
 	// Poll is the interval at which a spec polls.
 	Poll = 100 * time.Millisecond
 	// Quiet is how long an effect must stay absent before it counts as absent.

@@ -1,5 +1,5 @@
-// Command podtemplates is a syncer that also syncs PodTemplates. A spec builds it
-// in a module of its own.
+// Command podtemplates is a syncer that also syncs PodTemplates. It imports what
+// others can, and nothing else.
 package main
 
 import (
