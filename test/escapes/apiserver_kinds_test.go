@@ -117,8 +117,24 @@ var _ = Describe("Objects of a tenant's apiserver", Ordered, func() {
 	})
 
 	attack("watch events of kind ClusterRoleBinding for custom resources", "review: an External tenant became admin", func(ctx SpecContext) {
+		// Lists are honest until the syncer watches: it would drop the forged object from a list, and the watch would begin after it.
+		var watches atomic.Int32
+		var begun atomic.Bool
+		honest := local.NoStream(func(w http.ResponseWriter, r *http.Request, behind http.Handler) { behind.ServeHTTP(w, r) })
+		forged := local.RewriteItems(asBinding)
+		answering(hostile, local.Lists(widgetResource), func(w http.ResponseWriter, r *http.Request, behind http.Handler) {
+			query := r.URL.Query()
+			if lists := query.Get("watch") == "" || query.Get("sendInitialEvents") != ""; lists && !begun.Load() {
+				honest(w, r, behind)
+				return
+			}
+			watches.Add(1)
+			defer watches.Add(-1)
+			forged(w, r, behind)
+		})
+		Eventually(watches.Load).WithTimeout(relisted).Should(BeNumerically(">", 0))
+		begun.Store(true)
 		before := countOf(rejected("Event"))
-		answering(hostile, local.Lists(widgetResource), local.RewriteItems(asBinding))
 		obj := widget(ns, "watched")
 		kit.Create(ctx, mallory.Client, obj)
 		Eventually(rejected("Event")).WithTimeout(relisted).Should(BeNumerically(">", before))
