@@ -178,7 +178,7 @@ release: ## Write a release into dist/: make release VERSION=v0.1.0
 REPORTS := $(BIN)/reports
 GATE     = go run ./hack/gate --reports $(REPORTS) --commit $$(git rev-parse HEAD) --seed $(SEED)
 
-# Not empty: also the tests of what has not changed since the last commit that was green here.
+# Not empty: also the tests of what was green here and has not changed since.
 ALL ?=
 
 .PHONY: test
@@ -254,8 +254,8 @@ RACE ?=
 suites = go run ./hack/specs --reports $(REPORTS) --seed $(SEED) $(2) $(1) -- --no-color
 # Not empty: a regular expression of files whose specs do not run.
 SKIP_FILES ?=
-# A suite on real apiservers: with the race detector, or without and in a budget of CPU time, which the slower of the machines
-# that run it needs two thirds of. If it is not enough, specs have to be cheaper, or get the label long.
+# A suite on real apiservers: with the race detector, or without and in a budget of CPU time, of which a slow machine needs
+# half. If it is not enough, specs have to be cheaper, or get the label long.
 specs = $(if $(1),CGO_ENABLED=1 GORACE='log_path=$(REPORTS)/races halt_on_error=1') $(PROGRAMS) \
 	$(call suites,$(2),$(if $(1),--race,$(if $(3),--budget $(3)))) --timeout 40m --poll-progress-after 4m --poll-progress-interval 2m \
 	$(if $(SKIP_FILES),--skip-file '$(SKIP_FILES)')

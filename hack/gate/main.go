@@ -20,7 +20,7 @@ import (
 )
 
 func main() {
-	all := flag.Bool("all", false, "run also the tests of what has not changed since the last commit that was green here")
+	all := flag.Bool("all", false, "run also the tests of what was green here and has not changed since")
 	full := flag.Bool("full", false, "run all, and what is slow, too")
 	budget := flag.Duration("budget", 80*time.Minute, "the time after which the run ends itself, with its summary; 0 is none")
 	reports := flag.String("reports", "bin/reports", "the folder for the steps' output")

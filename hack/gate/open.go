@@ -8,9 +8,15 @@ import (
 
 // open returns the areas that the results of a run do not show to be green.
 func (s selection) open(all []area, results []result) []string {
+	ran := map[string]result{}
+	for _, r := range results {
+		if r.leftOut == "" {
+			ran[r.target] = r
+		}
+	}
 	var names []string
 	for _, a := range all {
-		if !s.isLeftOut(a) && !a.isGreen(results) {
+		if !s.isLeftOut(a) && !a.isGreen(ran) {
 			names = append(names, a.name)
 		}
 	}
@@ -21,15 +27,9 @@ func (s selection) isLeftOut(a area) bool {
 	return slices.ContainsFunc(s.leftOut, func(u unchanged) bool { return u.name == a.name })
 }
 
-// isGreen tells whether all that an area has was green: its steps, and its specs
-// in suites of which others may be red.
-func (a area) isGreen(results []result) bool {
-	ran := map[string]result{}
-	for _, r := range results {
-		if r.leftOut == "" {
-			ran[r.target] = r
-		}
-	}
+// isGreen tells whether all that an area has was green in the steps that ran: its
+// own, and its specs in suites of which others may be red.
+func (a area) isGreen(ran map[string]result) bool {
 	for _, target := range a.steps {
 		if r, found := ran[target]; !found || r.err != nil {
 			return false

@@ -24,6 +24,9 @@ type unchanged struct {
 // choice returns what a run leaves out after earlier ones, with one version of Go.
 func choice(ctx context.Context, all []area, runs []verdict, version string) (selection, error) {
 	since := greenSince(ctx, all, runs, version)
+	if len(since) == 0 {
+		return selection{}, nil
+	}
 	users, err := specUsers()
 	if err != nil {
 		return selection{}, err

@@ -123,8 +123,7 @@ var _ = Describe("Objects of a tenant's apiserver", Ordered, func() {
 		honest := local.NoStream(func(w http.ResponseWriter, r *http.Request, behind http.Handler) { behind.ServeHTTP(w, r) })
 		forged := local.RewriteItems(asBinding)
 		answering(hostile, local.Lists(widgetResource), func(w http.ResponseWriter, r *http.Request, behind http.Handler) {
-			query := r.URL.Query()
-			if lists := query.Get("watch") == "" || query.Get("sendInitialEvents") != ""; lists && !begun.Load() {
+			if !begun.Load() && !onlyWatches(r) {
 				honest(w, r, behind)
 				return
 			}
@@ -210,12 +209,17 @@ var _ = Describe("Objects of a tenant's apiserver", Ordered, func() {
 // minute before a watch that was cut, as each rule does, and again before the list.
 const relisted = 150 * time.Second
 
+// onlyWatches reports whether a request is a watch that does not begin with a list.
+func onlyWatches(r *http.Request) bool {
+	query := r.URL.Query()
+	return query.Get("watch") != "" && query.Get("sendInitialEvents") == ""
+}
+
 // expireWatches makes the syncer list again: its next watch of a resource is
 // answered with 410 Gone.
 func expireWatches(hostile *local.Hostile, resource string) {
 	var expired atomic.Bool
 	DeferCleanup(hostile.On(func(r *http.Request) bool {
-		query := r.URL.Query()
-		return local.Lists(resource)(r) && query.Get("watch") != "" && query.Get("sendInitialEvents") == "" && !expired.Swap(true)
+		return local.Lists(resource)(r) && onlyWatches(r) && !expired.Swap(true)
 	}, local.Status(http.StatusGone, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`)))
 }

@@ -78,7 +78,7 @@ var _ = Describe("A CRD that is shared with a tenant of which one apiserver lags
 		})}
 		removing = func() {}
 		p = newSharingProcess(ctx, first)
-	}, NodeTimeout(8*kit.Soon))
+	}, NodeTimeout(kit.Longest))
 
 	BeforeEach(func() { removing = func() {} })
 	AfterEach(func() { second.CatchUp() })
