@@ -44,14 +44,15 @@ func (s *contents) ofTenant(ctx context.Context, k *kinds.Kind, o session.Object
 }
 
 // ofBoth returns both sides with their contents, and reports whether both are
-// still the objects that the caches have.
+// still the objects that the caches have. The copy is read first: what a tenant's
+// apiserver answers is the larger cost, and of no use without a copy.
 func (s *contents) ofBoth(ctx context.Context, k *kinds.Kind, o session.Objects) (session.Objects, bool, error) {
-	tenant, err := s.ofTenant(ctx, k, o)
-	if err != nil || tenant == nil {
-		return o, false, err
-	}
 	super, err := s.LiveCopy(ctx, k, o.SuperKey)
 	if err != nil || super == nil || super.GetUID() != o.Super.GetUID() {
+		return o, false, err
+	}
+	tenant, err := s.ofTenant(ctx, k, o)
+	if err != nil || tenant == nil {
 		return o, false, err
 	}
 	super.SetManagedFields(nil)
