@@ -255,7 +255,7 @@ suites = go run ./hack/specs --reports $(REPORTS) --seed $(SEED) $(2) $(1) -- --
 # Not empty: a regular expression of files whose specs do not run.
 SKIP_FILES ?=
 # A suite on real apiservers: with the race detector, or without and in a budget of CPU time, of which a slow machine needs
-# half. If it is not enough, specs have to be cheaper, or get the label long.
+# two thirds. If it is not enough, specs have to be cheaper, or get the label long.
 specs = $(if $(1),CGO_ENABLED=1 GORACE='log_path=$(REPORTS)/races halt_on_error=1') $(PROGRAMS) \
 	$(call suites,$(2),$(if $(1),--race,$(if $(3),--budget $(3)))) --timeout 40m --poll-progress-after 4m --poll-progress-interval 2m \
 	$(if $(SKIP_FILES),--skip-file '$(SKIP_FILES)')
@@ -264,13 +264,13 @@ specs = $(if $(1),CGO_ENABLED=1 GORACE='log_path=$(REPORTS)/races halt_on_error=
 # Specs with the label long wait for outages, leases and schedules, and each has a shorter one beside it: test-long runs them.
 .PHONY: test-integration
 test-integration: programs ## Run the tests of the whole path, with vc-standalone and real apiservers
-	$(call specs,$(RACE),./test/integration,75m) --label-filter '!long' --procs 3
+	$(call specs,$(RACE),./test/integration,55m) --label-filter '!long' --procs 3
 
 # Here the mutation detector ends the process of a syncer that changes an object of a cache. It compares all of them each
 # second, and so does not run together with the race detector: that would take twice the CPU of the suite.
 .PHONY: test-escapes
 test-escapes: programs ## Try what a hostile tenant would try, on real apiservers; prints how many attacks were refused
-	KUBE_CACHE_MUTATION_DETECTOR=true $(call specs,,./test/escapes,45m) --procs 3
+	KUBE_CACHE_MUTATION_DETECTOR=true $(call specs,,./test/escapes,38m) --procs 3
 
 .PHONY: test-long
 test-long: programs ## Run what the suite does not: specs that take minutes; at length what is short there, such as outages, kills, a restart among many objects, races for a last slot; attacks and hosted control planes with the race detector
