@@ -23,6 +23,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/gateway/convert/document"
 	"github.com/virtualcluster/virtualcluster/gateway/convert/kinds"
 	own "github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/internal/nesting"
 )
 
 const jsonType = "application/json"
@@ -69,13 +70,18 @@ func (c *call) body(w http.ResponseWriter, r *http.Request) (body, error) {
 	return body{data, jsonType}, err
 }
 
-// readBody returns the body of a request, and its format.
+// readBody returns the body of a request, and its format. In protobuf it refuses
+// what is nested too deeply: the decoder takes all types there, whatever was asked
+// for, and has no limit, which documents in text have.
 func readBody(w http.ResponseWriter, r *http.Request) (mediaType string, data []byte, err error) {
 	data, err = io.ReadAll(http.MaxBytesReader(w, r.Body, document.MaxBytes))
 	if err != nil || len(data) == 0 {
 		return "", nil, err
 	}
 	mediaType, err = mediaTypeOf(r)
+	if mediaType == runtime.ContentTypeProtobuf {
+		err = nesting.Check(data, mediaType, true)
+	}
 	return mediaType, data, err
 }
 

@@ -95,13 +95,21 @@ func (b *bounded) check(answer *http.Response) error {
 	if encoding := answer.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		return &FormatError{"Content-Encoding"}
 	}
-	if b.opts.Untrusted && answer.StatusCode < http.StatusMultipleChoices && formatOf(answer) != jsonType {
+	if b.opts.Untrusted && !isExpected(answer) {
 		return &FormatError{"Content-Type"}
 	}
 	if seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")); err != nil || seconds > int(maxRetryAfter.Seconds()) {
 		answer.Header.Del("Retry-After")
 	}
 	return nil
+}
+
+// isExpected reports whether an answer is in JSON. Errors can be text of a proxy,
+// but not in protobuf: the decoder of errors takes all types that the client has,
+// without a limit of depth and of time.
+func isExpected(answer *http.Response) bool {
+	format := formatOf(answer)
+	return format == jsonType || answer.StatusCode >= http.StatusMultipleChoices && format != protobufType
 }
 
 func formatOf(answer *http.Response) string {

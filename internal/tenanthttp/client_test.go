@@ -164,6 +164,14 @@ func TestUntrustedAreAskedForJSONInPages(t *testing.T) {
 	if err := get(t, client, url+"/api/v1/pods"); !strings.Contains(fmt.Sprint(err), "Content-Type") {
 		t.Errorf("an answer in another format: %v", err)
 	}
+	client, url = serve(t, Options{Limits: small(), Untrusted: true}, answers(500, protobufType, "k8s"))
+	if err := get(t, client, url+"/api/v1/pods"); !strings.Contains(fmt.Sprint(err), "Content-Type") {
+		t.Errorf("an error in a format without limits: %v", err)
+	}
+	client, url = serve(t, Options{Limits: small(), Untrusted: true}, answers(502, "text/html", "<html>"))
+	if err := get(t, client, url+"/api/v1/pods"); err != nil {
+		t.Errorf("an error of a proxy: %v", err)
+	}
 }
 
 // TestPagesAddUp tests that an endless list is rejected, because of its bytes

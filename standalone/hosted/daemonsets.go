@@ -41,7 +41,7 @@ func controllersOfTenant(daemonSets bool) []Controller {
 // validations return what the control plane validates beside upstream's
 // admission.
 func (s Spec) validations() []admission.ValidationInterface {
-	all := []admission.ValidationInterface{&protectSharedCRDs{}}
+	all := []admission.ValidationInterface{&protectSharedCRDs{}, limitDefinitions{}}
 	if !s.DaemonSets {
 		all = append(all, refuseDaemonSets{})
 	}

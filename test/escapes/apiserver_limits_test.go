@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/nesting/nestingtest"
 	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
@@ -126,6 +127,14 @@ var _ = Describe("Answers of a tenant's apiserver", Ordered, func() {
 		}, {
 			"an endless error", manyBytes, local.Path("/api/v1/namespaces"),
 			local.Endless(http.StatusForbidden, "", padding, gibi), "the bytes of an error",
+		}, {
+			"an error in protobuf of 300 bytes, of which each level is decoded twice",
+			"idea: the decoder of errors takes other types, and of entries of maps it reads values that reach beyond them",
+			local.Path("/api/v1/namespaces"), func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+				w.Header().Set("Content-Type", "application/vnd.kubernetes.protobuf")
+				w.WriteHeader(http.StatusInternalServerError)
+				_, _ = w.Write(nestingtest.Definition(nestingtest.Doubling(60)))
+			}, "Content-Type",
 		}, {
 			"an endless list", manyBytes, local.Lists("pods"),
 			local.NoStream(local.Endless(http.StatusOK, podListBeginning, padding, gibi)), "the bytes of a page",

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/virtualcluster/virtualcluster/internal/names"
+	"github.com/virtualcluster/virtualcluster/internal/nesting/nestingtest"
 	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
@@ -100,6 +101,16 @@ var _ = Describe("The CRDs of a converted tenant", Ordered, ContinueOnFailure, f
 		Expect(mallory.Client.List(ctx, list)).To(Succeed())
 		Expect(list.Items).To(HaveExactElements(HaveField("Name", "widgets.example.com")))
 	})
+
+	attack("a schema in protobuf of a converted tenant, in 100,000 others, or of which each level is decoded twice",
+		"idea: the gateway decodes all types in protobuf for each resource", func(ctx SpecContext) {
+			for _, path := range []string{crdsPath, "/api/v1/namespaces"} {
+				reply := mallory.Ask(ctx, http.MethodPost, path, string(nestingtest.Definition(nestingtest.Nots(100_000))), "Content-Type", "application/vnd.kubernetes.protobuf")
+				Expect(reply.Code).To(Equal(http.StatusRequestEntityTooLarge), reply.Body)
+				reply = mallory.Ask(ctx, http.MethodPost, path, string(nestingtest.Definition(nestingtest.Doubling(60))), "Content-Type", "application/vnd.kubernetes.protobuf")
+				Expect(reply.Code).To(Equal(http.StatusBadRequest), reply.Body)
+			}
+		})
 
 	attack("a group of the platform, or of Kubernetes, by a CRD", "idea: the first to define a kind owns it", func(ctx SpecContext) {
 		platform := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "virtualclusters.tenancy.x-k8s.io"}}

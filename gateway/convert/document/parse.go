@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/virtualcluster/virtualcluster/internal/nesting"
 )
 
 // Object is a JSON object.
@@ -51,7 +53,7 @@ func parse(data []byte, into *any) error {
 	if len(data) > MaxBytes {
 		return fmt.Errorf("the document is larger than %d bytes", MaxBytes)
 	}
-	if depth(data) > maxDepth {
+	if nesting.Depth(data) > maxDepth {
 		return ErrTooDeep
 	}
 	strict, err := kjson.UnmarshalStrict(data, into, kjson.DisallowDuplicateFields)
@@ -78,24 +80,3 @@ func ParseTrusted(data []byte) (Object, error) {
 
 // Write writes a document.
 func Write(object Object) ([]byte, error) { return json.Marshal(object) }
-
-// depth returns how deeply a JSON text is nested. Brackets in strings do not
-// count.
-func depth(data []byte) int {
-	deepest, now, quoted := 0, 0, false
-	for i := 0; i < len(data); i++ {
-		switch c := data[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{', c == '[':
-			now++
-			deepest = max(deepest, now)
-		case c == '}', c == ']':
-			now--
-		}
-	}
-	return deepest
-}

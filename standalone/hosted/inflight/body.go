@@ -5,8 +5,13 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/virtualcluster/virtualcluster/internal/nesting"
 )
 
 const (
@@ -24,6 +29,7 @@ type body struct {
 	io.ReadCloser
 
 	mediaType string
+	schemas   bool // its API is that of CustomResourceDefinitions
 	grow      func(bytes int64) bool
 
 	rest io.Reader
@@ -41,8 +47,8 @@ func (b *body) Read(p []byte) (int, error) {
 	return b.rest.Read(p)
 }
 
-// fetch reads the body and charges its elements. Upstream rejects a body that
-// is longer than the longest, or that ends early.
+// fetch reads the body, charges its elements, and checks how deep they are.
+// Upstream rejects a body that is longer than the longest, or that ends early.
 func (b *body) fetch() error {
 	data, err := io.ReadAll(io.LimitReader(b.ReadCloser, longestBody+1))
 	if err != nil {
@@ -52,7 +58,8 @@ func (b *body) fetch() error {
 	if len(data) > longestBody {
 		return nil
 	}
-	elements := elementsOf(data, b.mediaType)
+	kind := kindOfMedia(b.mediaType)
+	elements := elementsOf(data, kind)
 	if elements > mostElements {
 		return apierrors.NewRequestEntityTooLargeError(
 			fmt.Sprintf("the object has %d elements, and the limit is %d", elements, mostElements))
@@ -60,20 +67,27 @@ func (b *body) fetch() error {
 	if more := int64(elements)*elementCost - int64(len(data))*bodyFactor; more > 0 && !b.grow(more) {
 		return explain(rejection(ReasonMemory))
 	}
-	return nil
+	return nesting.Check(data, kind, b.schemas)
 }
 
-// elementsOf returns how many elements of lists an encoded object may have.
-func elementsOf(data []byte, mediaType string) int {
-	kind, _, err := mime.ParseMediaType(mediaType)
-	if err != nil {
-		kind = ""
+// kindOfMedia returns a media type without its parameters. For patches, upstream
+// does not mind whether these can be parsed.
+func kindOfMedia(mediaType string) string {
+	if kind, _, err := mime.ParseMediaType(mediaType); err == nil {
+		return kind
 	}
+	kind, _, _ := strings.Cut(mediaType, ";")
+	return strings.ToLower(strings.TrimSpace(kind))
+}
+
+// elementsOf returns how many elements of lists an encoded object of a kind of
+// media may have.
+func elementsOf(data []byte, kind string) int {
 	switch kind {
-	case "application/vnd.kubernetes.protobuf":
+	case runtime.ContentTypeProtobuf:
 		_, message, _ := bytes.Cut(data, []byte("k8s\x00"))
 		return protobufElements(message)
-	case "application/yaml", "application/apply-patch+yaml":
+	case runtime.ContentTypeYAML, string(types.ApplyYAMLPatchType):
 		return yamlElements(data)
 	default: // JSON, or what upstream does not decode
 		return jsonElements(data)
@@ -83,15 +97,10 @@ func elementsOf(data []byte, mediaType string) int {
 // jsonElements counts objects, arrays and nulls. Other values take little more
 // memory than bytes.
 func jsonElements(data []byte) int {
-	count, inString := 0, false
-	for i := 0; i < len(data); i++ {
-		switch c := data[i]; {
-		case inString && c == '\\':
-			i++
-		case c == '"':
-			inString = !inString
-		case inString:
-		case c == '{', c == '[', c == 'n':
+	count := 0
+	for c := range nesting.Structure(data) {
+		switch c {
+		case '{', '[', 'n':
 			count++
 		}
 	}

@@ -71,6 +71,7 @@ func TestElements(t *testing.T) {
 		"text with quotes":               {[]byte(`{"a":"\"{{{\\"}`), jsonType, 1, 1},
 		"text without an end":            {[]byte(`{"a":"\`), jsonType, 1, 1},
 		"a type with a parameter":        {inJSON(t, podOfMany()), jsonType + ";charset=utf-8", many, 3 * many},
+		"YAML with a wrong parameter":    {[]byte("spec:\n  containers:\n" + strings.Repeat("  -\n", many)), yamlType + ";;=", many, many + 10},
 		"no type":                        {inJSON(t, podOfMany()), "", many, 3 * many},
 		"JSON that is called YAML":       {inJSON(t, text), yamlType, 2, 10},
 		"YAML":                           {[]byte("spec:\n  containers:\n" + strings.Repeat("  -\n", many)), yamlType, many, many + 10},
@@ -83,7 +84,7 @@ func TestElements(t *testing.T) {
 		"protobuf without its beginning": {[]byte("\x12\x00"), protobufType, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := elementsOf(test.body, test.kind); got < test.least || got > test.most {
+			if got := elementsOf(test.body, kindOfMedia(test.kind)); got < test.least || got > test.most {
 				t.Errorf("got %d, want %d to %d", got, test.least, test.most)
 			}
 		})
@@ -140,6 +141,7 @@ func TestBodies(t *testing.T) {
 		"small":             {`{"a":1}`, baseCost + elementCost, http.StatusOK},
 		"many elements":     {"[" + strings.Repeat("{},", many) + "{}]", baseCost + (many+2)*elementCost, http.StatusOK},
 		"too many elements": {"[" + strings.Repeat("{},", mostElements) + "{}]", 0, http.StatusRequestEntityTooLarge},
+		"too deep":          {strings.Repeat("[", 200), 0, http.StatusRequestEntityTooLarge},
 		"too long":          {strings.Repeat("{", longestBody+10), baseCost + longestBody*bodyFactor, http.StatusOK},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -197,7 +199,7 @@ func FuzzElements(f *testing.F) {
 	f.Add([]byte(`{"a":[1,{}]}`), jsonType)
 	f.Add([]byte("a: [&a b, *a]"), yamlType)
 	f.Fuzz(func(t *testing.T, data []byte, kind string) {
-		if got := elementsOf(data, kind); got < 0 || got > max(len(data), mostElements) {
+		if got := elementsOf(data, kindOfMedia(kind)); got < 0 || got > max(len(data), mostElements) {
 			t.Errorf("got %d elements of %d bytes", got, len(data))
 		}
 	})

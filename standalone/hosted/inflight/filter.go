@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
@@ -79,13 +80,13 @@ func (f Filter) Wrap(handler http.Handler) http.Handler {
 			f.serveLongRunning(handler, w, r, info, g)
 			return
 		}
-		serve(handler, w, r, g)
+		serve(handler, w, r, info, g)
 	})
 }
 
 // serve serves a request that is not long-running. A client that does not read
 // a large response must not keep its memory.
-func serve(handler http.Handler, w http.ResponseWriter, r *http.Request, g *grant) {
+func serve(handler http.Handler, w http.ResponseWriter, r *http.Request, info *apirequest.RequestInfo, g *grant) {
 	if g.large {
 		controller := http.NewResponseController(w)
 		if controller.SetWriteDeadline(time.Now().Add(readPatience)) == nil {
@@ -96,7 +97,9 @@ func serve(handler http.Handler, w http.ResponseWriter, r *http.Request, g *gran
 		w = yield(w)
 	}
 	if r.Body != nil && r.Body != http.NoBody {
-		r.Body = &body{ReadCloser: r.Body, mediaType: r.Header.Get("Content-Type"), grow: g.grow}
+		r.Body = &body{
+			ReadCloser: r.Body, mediaType: r.Header.Get("Content-Type"), schemas: info.APIGroup == apiextensions.GroupName, grow: g.grow,
+		}
 	}
 	handler.ServeHTTP(w, r)
 }

@@ -1,0 +1,75 @@
+// Package nestingtest has CustomResourceDefinitions in protobuf that cost a decoder
+// more than a request may, for tests.
+package nestingtest
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Numbers of fields.
+const (
+	SpecField       = 2 // of a definition
+	VersionsField   = 7 // of its spec
+	SchemaField     = 4 // of a version
+	OpenAPIField    = 1 // of its schema
+	NotField        = 28
+	PropertiesField = 29
+	ValueField      = 2 // of an entry of a map
+)
+
+// header returns the beginning of a field whose value has a length.
+func header(number protowire.Number, length int) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(nil, number, protowire.BytesType), uint64(length)) //nolint:gosec // never negative
+}
+
+// In returns a message in fields of others, of which the first one is the
+// outermost.
+func In(message []byte, numbers ...protowire.Number) []byte {
+	for _, number := range slices.Backward(numbers) {
+		message = append(header(number, len(message)), message...)
+	}
+	return message
+}
+
+// Object returns the body of a request with an object.
+func Object(apiVersion, kind string, raw []byte) []byte {
+	const (
+		typeField, rawField        = 1, 2
+		apiVersionField, kindField = 1, 2
+	)
+	is := slices.Concat(In([]byte(apiVersion), apiVersionField), In([]byte(kind), kindField))
+	return slices.Concat([]byte("k8s\x00"), In(is, typeField), In(raw, rawField))
+}
+
+// InSpec returns a definition of a schema.
+func InSpec(schema []byte) []byte {
+	return In(schema, SpecField, VersionsField, SchemaField, OpenAPIField)
+}
+
+// Definition returns the body of a request with a definition of a schema.
+func Definition(schema []byte) []byte {
+	return Object("apiextensions.k8s.io/v1", "CustomResourceDefinition", InSpec(schema))
+}
+
+// Nots returns a schema in as many others.
+func Nots(levels int) []byte {
+	headers, length := make([][]byte, levels), 0
+	for i := range headers {
+		headers[i] = header(NotField, length)
+		length += len(headers[i])
+	}
+	slices.Reverse(headers)
+	return slices.Concat(headers...)
+}
+
+// Doubling returns a schema of which each level has an entry whose value reaches
+// beyond it, over all that follows.
+func Doubling(levels int) []byte {
+	var schema []byte
+	for range levels {
+		schema = append(In(header(ValueField, len(schema)), PropertiesField), schema...)
+	}
+	return schema
+}

@@ -1,0 +1,127 @@
+package escapes
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/nesting/nestingtest"
+	"github.com/virtualcluster/virtualcluster/test/kit"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+var _ = Describe("Objects that are nested deeply", func() {
+	Describe("with a handler chain of their own", Ordered, func() {
+		attackWithNesting(tenancyv1alpha1.IsolationDedicated, "")
+	})
+	Describe("in a shared handler chain", Ordered, func() {
+		attackWithNesting(tenancyv1alpha1.IsolationShared, ", in a shared chain")
+	})
+})
+
+// attackWithNesting declares the attacks on control planes of an isolation. Each
+// is one request, after which another tenant of the process has to be served.
+func attackWithNesting(isolation tenancyv1alpha1.Isolation, where string) {
+	const (
+		ns          = "nesting"
+		definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+		contentType = "Content-Type"
+	)
+	var mallory, alice *local.Tenant
+
+	BeforeAll(func(ctx SpecContext) {
+		mallory, alice = tenant(ctx, kit.WithIsolation(isolation)), tenant(ctx, kit.WithIsolation(isolation))
+		kit.Create(ctx, alice.Client, kit.Namespace(ns))
+	})
+	works := 0
+	AfterEach(func(ctx SpecContext) {
+		works++
+		shouldSync(ctx, alice, ns, fmt.Sprintf("works-%d", works))
+	})
+	// send sends a request for which a process needs no second.
+	send := func(ctx context.Context, method, path, mediaType string, body []byte) (code int, text string) {
+		GinkgoHelper()
+		ctx, cancel := context.WithTimeout(ctx, kit.Soon)
+		defer cancel()
+		return request(ctx, mallory.Config, method, path, bytes.NewReader(body), contentType, mediaType)
+	}
+	// stored is the path of a definition without anything deep.
+	stored := func(ctx context.Context) string {
+		GinkgoHelper()
+		code, text := send(ctx, http.MethodPost, definitions, "application/json", []byte(nestedDefinition(`{"type":"object","properties":{"a":{"type":"object"}}}`, "")))
+		Expect(code).To(Or(Equal(http.StatusCreated), Equal(http.StatusConflict)), text)
+		return definitions + "/widgets.nested.example.com"
+	}
+
+	attack("a schema in protobuf, in 100,000 others"+where, "review: the stack overflows, which ends the process of all control planes", func(ctx SpecContext) {
+		code, text := send(ctx, http.MethodPost, definitions, "application/vnd.kubernetes.protobuf", nestingtest.Definition(nestingtest.Nots(100_000)))
+		Expect(code).To(Equal(http.StatusRequestEntityTooLarge), text)
+	})
+
+	attack("a schema in protobuf of 300 bytes, of which each level is decoded twice"+where,
+		"idea: the decoder lets the value of a map's entry reach beyond it", func(ctx SpecContext) {
+			code, text := send(ctx, http.MethodPost, definitions, "application/vnd.kubernetes.protobuf", nestingtest.Definition(nestingtest.Doubling(60)))
+			Expect(code).To(Equal(http.StatusBadRequest), text)
+		})
+
+	attack("a schema in 9,900 others, in all formats of text"+where, "idea: some are decoded once for each level above them", func(ctx SpecContext) {
+		path := stored(ctx)
+		deep := strings.Repeat(`{"additionalProperties":`, 9_900) + "{}" + strings.Repeat("}", 9_900)
+		object := []byte(nestedDefinition(deep, ""))
+		for _, how := range [][3]string{
+			{http.MethodPost, definitions, "application/json"},
+			{http.MethodPost, definitions, "application/yaml"},
+			{http.MethodPut, path, "application/json"},
+			{http.MethodPatch, path, "application/merge-patch+json"},
+			{http.MethodPatch, path + "?fieldManager=m", "application/apply-patch+yaml"},
+			{http.MethodPatch, path + "?fieldManager=m", "application/apply-patch+yaml;;"},
+		} {
+			code, text := send(ctx, how[0], how[1], how[2], object)
+			Expect(code).To(Equal(http.StatusRequestEntityTooLarge), "%v: %s", how, text)
+		}
+		dashes := []byte(strings.Repeat("- ", 9_000) + "a")
+		code, text := send(ctx, http.MethodPost, definitions, "application/yaml", dashes)
+		Expect(code).To(Equal(http.StatusRequestEntityTooLarge), text)
+	})
+
+	attack("a schema that a JSON patch nests, whose own text is flat"+where, "idea: moves put objects into each other", func(ctx SpecContext) {
+		path := stored(ctx)
+		const (
+			root = "/spec/versions/0/schema/openAPIV3Schema/properties/a"
+			by   = 5 // levels
+		)
+		levels := strings.Repeat(`{"type":"object","additionalProperties":`, by) + `{"type":"object"}` + strings.Repeat("}", by)
+		deeper := fmt.Sprintf(`{"op":"move","from":"%[1]s","path":"/spec/x"},{"op":"add","path":"%[1]s","value":%[2]s},`+
+			`{"op":"move","from":"/spec/x","path":"%[1]s%[3]s"},`, root, levels, strings.Repeat("/additionalProperties", by))
+		patch := func(times int) []byte {
+			return []byte("[" + strings.Repeat(deeper, times) + `{"op":"test","path":"/kind","value":"CustomResourceDefinition"}]`)
+		}
+		code, text := send(ctx, http.MethodPatch, path, "application/json-patch+json", patch(2_000))
+		Expect(code).To(Equal(http.StatusRequestEntityTooLarge), text)
+		code, text = send(ctx, http.MethodPatch, path, "application/json-patch+json", patch(100/by))
+		Expect(code).To(Equal(http.StatusForbidden), text)
+		Expect(text).To(ContainSubstring("nested deeper"))
+	})
+
+	attack("a printer column whose path is a megabyte of spaces"+where,
+		"idea: the parser of paths calls itself for each space, at the first read of a custom resource and after each restart", func(ctx SpecContext) {
+			column := `"additionalPrinterColumns":[{"name":"x","type":"string","jsonPath":".a` + strings.Repeat(" ", 1_450_000) + `"}],`
+			code, text := send(ctx, http.MethodPost, definitions, "application/json", []byte(nestedDefinition(`{"type":"object"}`, column)))
+			Expect(code).To(Equal(http.StatusForbidden), text)
+			Expect(text).To(ContainSubstring("use a shorter one"))
+			_, _ = send(ctx, http.MethodGet, "/apis/nested.example.com/v1/widgets", "", nil)
+		})
+}
+
+// nestedDefinition is a definition of widgets with a schema and columns.
+func nestedDefinition(schema, columns string) string {
+	return `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"widgets.nested.example.com"},` +
+		`"spec":{"group":"nested.example.com","scope":"Cluster","names":{"plural":"widgets","kind":"Widget"},` +
+		`"versions":[{"name":"v1","served":true,"storage":true,` + columns + `"schema":{"openAPIV3Schema":` + schema + `}}]}}`
+}
