@@ -7,5 +7,6 @@
 // entry, and then decodes what is behind the entry once more: each such level
 // doubles the time. The time of deep JSON grows with the square of the depth.
 //
-// A check reads what it is given once, and decodes nothing.
+// A check decodes no object. YAML is converted to JSON for it, once more than for
+// the decoder.
 package nesting

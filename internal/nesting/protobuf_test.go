@@ -150,8 +150,8 @@ func TestWhatContainsItself(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, of := range types.AllKnownTypes() {
-		containing(of, nil, found)
+	for _, known := range types.AllKnownTypes() {
+		containing(known, nil, found)
 	}
 	want := []string{"JSONSchemaProps", "JSONSchemaPropsOrArray", "JSONSchemaPropsOrBool", "JSONSchemaPropsOrStringArray"}
 	var got []string
@@ -164,22 +164,22 @@ func TestWhatContainsItself(t *testing.T) {
 }
 
 // containing notes which types contain themselves, by what protobuf encodes.
-func containing(of reflect.Type, within []reflect.Type, found map[string]bool) {
-	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice || of.Kind() == reflect.Map {
-		of = of.Elem()
+func containing(t reflect.Type, within []reflect.Type, found map[string]bool) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+		t = t.Elem()
 	}
-	if of.Kind() != reflect.Struct {
+	if t.Kind() != reflect.Struct {
 		return
 	}
-	if i := slices.Index(within, of); i >= 0 {
-		for _, t := range within[i:] {
-			found[t.Name()] = true
+	if i := slices.Index(within, t); i >= 0 {
+		for _, inner := range within[i:] {
+			found[inner.Name()] = true
 		}
 		return
 	}
-	for f := range of.Fields() {
+	for f := range t.Fields() {
 		if _, ok := numberOf(f); ok {
-			containing(f.Type, append(slices.Clone(within), of), found)
+			containing(f.Type, append(slices.Clone(within), t), found)
 		}
 	}
 }

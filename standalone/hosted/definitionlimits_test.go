@@ -25,27 +25,27 @@ func TestLimitDefinitions(t *testing.T) {
 	selectable := func(path string) []apiextensions.SelectableField {
 		return []apiextensions.SelectableField{{JSONPath: path}}
 	}
-	of := func(s spec) runtime.Object { return &apiextensions.CustomResourceDefinition{Spec: s} }
-	ofVersion := func(v version) runtime.Object { return of(spec{Versions: []version{{}, v}}) }
+	definition := func(s spec) runtime.Object { return &apiextensions.CustomResourceDefinition{Spec: s} }
+	withVersion := func(v version) runtime.Object { return definition(spec{Versions: []version{{}, v}}) }
 	// nested returns a definition with as many levels of schemas.
 	nested := func(levels int, in func(props) props) runtime.Object {
 		s := props{}
 		for range levels - 1 {
 			s = in(s)
 		}
-		return ofVersion(version{Schema: &apiextensions.CustomResourceValidation{OpenAPIV3Schema: &s}})
+		return withVersion(version{Schema: &apiextensions.CustomResourceValidation{OpenAPIV3Schema: &s}})
 	}
 	cases := map[string]struct {
 		object  runtime.Object
 		refused bool
 	}{
 		"another kind":                   {&api.ConfigMap{}, false},
-		"nothing":                        {ofVersion(version{}), false},
-		"the longest column":             {ofVersion(version{AdditionalPrinterColumns: columns(longest)}), false},
-		"a column of spaces":             {ofVersion(version{AdditionalPrinterColumns: columns(longest + " ")}), true},
-		"a field":                        {ofVersion(version{SelectableFields: selectable(longest + ".a")}), true},
-		"a column of all versions":       {of(spec{AdditionalPrinterColumns: columns(longest + ".a")}), true},
-		"a field that all versions have": {of(spec{SelectableFields: selectable(longest + ".a")}), true},
+		"nothing":                        {withVersion(version{}), false},
+		"the longest column":             {withVersion(version{AdditionalPrinterColumns: columns(longest)}), false},
+		"a column of spaces":             {withVersion(version{AdditionalPrinterColumns: columns(longest + " ")}), true},
+		"a field":                        {withVersion(version{SelectableFields: selectable(longest + ".a")}), true},
+		"a column of all versions":       {definition(spec{AdditionalPrinterColumns: columns(longest + ".a")}), true},
+		"a field that all versions have": {definition(spec{SelectableFields: selectable(longest + ".a")}), true},
 	}
 	list := func(s props) []props { return []props{{}, s} }
 	named := func(s props) map[string]props { return map[string]props{"a": {}, "b": s} }

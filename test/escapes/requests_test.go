@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/internal/nesting/nestingtest"
 	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
@@ -287,19 +288,9 @@ func attackWithRequests(isolation tenancyv1alpha1.Isolation, where string) {
 	}
 }
 
-// protobufPod is a pod with as many empty containers as it has bytes for.
+// protobufPod is a pod with as many empty containers.
 func protobufPod(containers int) string {
-	const magic, containersField, specField = "k8s\x00", "\x12\x00", 2
-	spec := strings.Repeat(containersField, containers)
-	pod := []byte{specField<<3 | 2}
-	for n := len(spec); ; n >>= 7 {
-		if n < 1<<7 {
-			pod = append(pod, byte(n))
-			break
-		}
-		pod = append(pod, byte(n)|1<<7)
-	}
-	unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "Pod"}, Raw: append(pod, spec...)}
-	data, _ := unknown.Marshal() // nothing in it fails
-	return magic + string(data)
+	const specField, containersField = 2, 2
+	spec := bytes.Repeat(nestingtest.In(nil, containersField), containers)
+	return string(nestingtest.Object("v1", "Pod", nestingtest.In(spec, specField)))
 }

@@ -1,5 +1,5 @@
-// Package nestingtest has CustomResourceDefinitions in protobuf that cost a decoder
-// more than a request may, for tests.
+// Package nestingtest has objects in protobuf that cost a decoder more than a
+// request may, for tests.
 package nestingtest
 
 import (
@@ -11,12 +11,12 @@ import (
 // Numbers of fields.
 const (
 	SpecField       = 2 // of a definition
-	VersionsField   = 7 // of its spec
-	SchemaField     = 4 // of a version
+	versionsField   = 7 // of its spec
+	schemaField     = 4 // of a version
 	OpenAPIField    = 1 // of its schema
 	NotField        = 28
 	PropertiesField = 29
-	ValueField      = 2 // of an entry of a map
+	valueField      = 2 // of an entry of a map
 )
 
 // header returns the beginning of a field whose value has a length.
@@ -39,13 +39,13 @@ func Object(apiVersion, kind string, raw []byte) []byte {
 		typeField, rawField        = 1, 2
 		apiVersionField, kindField = 1, 2
 	)
-	is := slices.Concat(In([]byte(apiVersion), apiVersionField), In([]byte(kind), kindField))
-	return slices.Concat([]byte("k8s\x00"), In(is, typeField), In(raw, rawField))
+	typeMeta := slices.Concat(In([]byte(apiVersion), apiVersionField), In([]byte(kind), kindField))
+	return slices.Concat([]byte("k8s\x00"), In(typeMeta, typeField), In(raw, rawField))
 }
 
 // InSpec returns a definition of a schema.
 func InSpec(schema []byte) []byte {
-	return In(schema, SpecField, VersionsField, SchemaField, OpenAPIField)
+	return In(schema, SpecField, versionsField, schemaField, OpenAPIField)
 }
 
 // Definition returns the body of a request with a definition of a schema.
@@ -69,7 +69,7 @@ func Nots(levels int) []byte {
 func Doubling(levels int) []byte {
 	var schema []byte
 	for range levels {
-		schema = append(In(header(ValueField, len(schema)), PropertiesField), schema...)
+		schema = append(In(header(valueField, len(schema)), PropertiesField), schema...)
 	}
 	return schema
 }
