@@ -26,7 +26,12 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/nesting"
 )
 
-const jsonType = "application/json"
+const (
+	jsonType = "application/json"
+	// mostElements is the number of elements of an object in protobuf: one of two
+	// bytes may take 2 kB when it is decoded, and as much again in a document.
+	mostElements = 50_000
+)
 
 // body is what is sent to the super cluster, in JSON.
 type body struct {
@@ -71,18 +76,27 @@ func (c *call) body(w http.ResponseWriter, r *http.Request) (body, error) {
 }
 
 // readBody returns the body of a request, and its format. In protobuf it refuses
-// what is nested too deeply: the decoder takes all types there, whatever was asked
-// for, and has no limit, which documents in text have.
+// what would cost too much to decode: the decoder takes all types there, whatever
+// was asked for, and has no limit, which documents in text have.
 func readBody(w http.ResponseWriter, r *http.Request) (mediaType string, data []byte, err error) {
 	data, err = io.ReadAll(http.MaxBytesReader(w, r.Body, document.MaxBytes))
 	if err != nil || len(data) == 0 {
 		return "", nil, err
 	}
 	mediaType, err = mediaTypeOf(r)
-	if mediaType == runtime.ContentTypeProtobuf {
-		err = nesting.Check(data, mediaType, true)
+	if err == nil && mediaType == runtime.ContentTypeProtobuf {
+		err = checkProtobuf(data)
 	}
 	return mediaType, data, err
+}
+
+// checkProtobuf returns why an object in protobuf may not be decoded.
+func checkProtobuf(data []byte) error {
+	elements, err := decodedTypes.Check(data, schema.GroupVersionKind{})
+	if err == nil && elements > mostElements {
+		err = nesting.TooMany(elements, mostElements)
+	}
+	return err
 }
 
 // patch converts a patch.
@@ -157,7 +171,10 @@ var typed = func() *runtime.Scheme {
 }()
 
 // protobuf decodes them: others have no such format.
-var protobuf = serializer.NewCodecFactory(typed).UniversalDeserializer()
+var (
+	protobuf     = serializer.NewCodecFactory(typed).UniversalDeserializer()
+	decodedTypes = nesting.TypesOf(typed)
+)
 
 // parseProtobuf parses an object in protobuf.
 func parseProtobuf(data []byte) (document.Object, error) {

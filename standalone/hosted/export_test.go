@@ -5,8 +5,12 @@ import (
 
 	"go.etcd.io/etcd/server/v3/storage/mvcc"
 
+	"github.com/virtualcluster/virtualcluster/internal/nesting"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/controllers"
 )
+
+// DecodedTypes returns the types as which apiservers decode bodies.
+func DecodedTypes() *nesting.Types { return decodedTypes() }
 
 // KeyringIn returns a keyring in a directory.
 func KeyringIn(dir string) Keyring { return directories{dir} }

@@ -6,11 +6,14 @@ import (
 	"errors"
 	"net/http"
 	"path"
+	"sync"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	extensionsapiserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,8 +24,11 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 	"k8s.io/client-go/tools/cache"
+	aggregatorscheme "k8s.io/kube-aggregator/pkg/apiserver/scheme"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
 
+	"github.com/virtualcluster/virtualcluster/internal/nesting"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/inflight"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
@@ -60,8 +66,15 @@ func (c *ControlPlane) filter(config *genericapiserver.Config) inflight.Filter {
 		Tenant:     func(context.Context) (*inflight.Tenant, error) { return c.requests, nil },
 		IsPlatform: func(r *http.Request) bool { return c.creds.isPlatform(r.TLS) },
 		Resolver:   config.RequestInfoResolver, IsLongRunning: config.LongRunningFunc, IsInternal: isInternal,
+		Types: decodedTypes(),
 	}
 }
+
+// decodedTypes returns the types as which apiservers decode the bodies of requests:
+// of their own kinds, and the options of deletions.
+var decodedTypes = sync.OnceValue(func() *nesting.Types {
+	return nesting.TypesOf(legacyscheme.Scheme, extensionsapiserver.Scheme, aggregatorscheme.Scheme, metainternalversionscheme.Scheme)
+})
 
 // servers returns the three servers of which an apiserver consists. The
 // aggregator is the first to receive a request.

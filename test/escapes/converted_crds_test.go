@@ -1,6 +1,7 @@
 package escapes
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -109,6 +110,27 @@ var _ = Describe("The CRDs of a converted tenant", Ordered, ContinueOnFailure, f
 				Expect(reply.Code).To(Equal(http.StatusRequestEntityTooLarge), reply.Body)
 				reply = mallory.Ask(ctx, http.MethodPost, path, string(nestingtest.Definition(nestingtest.Doubling(60))), "Content-Type", "application/vnd.kubernetes.protobuf")
 				Expect(reply.Code).To(Equal(http.StatusBadRequest), reply.Body)
+			}
+		})
+
+	attack("objects of a converted tenant in protobuf, of which each part has the rest in it, or two bytes make a container",
+		"idea: the gateway decodes protobuf without the limits of an apiserver", func(ctx SpecContext) {
+			const (
+				dataField, entries, padding = 2, 300, 2_900_000
+				containersField, containers = 2, 1_400_000
+			)
+			overlapping := nestingtest.Overlapping(dataField, entries, padding)
+			pod := protobufPod(bytes.Repeat(nestingtest.In(nil, containersField), containers))
+			for _, a := range []struct {
+				body string
+				code int
+			}{
+				{string(nestingtest.Object("v1", "ConfigMap", overlapping)), http.StatusBadRequest},
+				{string(nestingtest.Object("v1", "Secret", overlapping)), http.StatusBadRequest},
+				{pod, http.StatusRequestEntityTooLarge},
+			} {
+				reply := mallory.Ask(ctx, http.MethodPost, "/api/v1/namespaces", a.body, "Content-Type", "application/vnd.kubernetes.protobuf")
+				Expect(reply.Code).To(Equal(a.code), reply.Body)
 			}
 		})
 

@@ -1,6 +1,7 @@
 package escapes
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -25,6 +26,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/internal/nesting/nestingtest"
 	"github.com/virtualcluster/virtualcluster/internal/pki"
 	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
@@ -321,7 +323,7 @@ func callAvailable(ctx context.Context, t *local.Tenant, api *unstructured.Unstr
 
 // conversion returns why an object of a custom resource is not converted by a
 // webhook.
-func conversion(ctx context.Context, t *local.Tenant, webhook string) error {
+func conversion(ctx context.Context, t *local.Tenant, group string, webhook apiextensionsv1.WebhookClientConfig) error {
 	GinkgoHelper()
 	version := func(name string, stored bool) apiextensionsv1.CustomResourceDefinitionVersion {
 		return apiextensionsv1.CustomResourceDefinitionVersion{
@@ -330,15 +332,15 @@ func conversion(ctx context.Context, t *local.Tenant, webhook string) error {
 		}
 	}
 	kit.Create(ctx, t.Client, &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: "turns.example.com"},
+		ObjectMeta: metav1.ObjectMeta{Name: "turns." + group},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: "example.com", Scope: apiextensionsv1.ClusterScoped,
+			Group: group, Scope: apiextensionsv1.ClusterScoped,
 			Names:    apiextensionsv1.CustomResourceDefinitionNames{Plural: "turns", Singular: "turn", Kind: "Turn", ListKind: "TurnList"},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{version("v1", false), version("v2", true)},
 			Conversion: &apiextensionsv1.CustomResourceConversion{
 				Strategy: apiextensionsv1.WebhookConverter,
 				Webhook: &apiextensionsv1.WebhookConversion{
-					ClientConfig: &apiextensionsv1.WebhookClientConfig{URL: &webhook}, ConversionReviewVersions: []string{"v1"},
+					ClientConfig: &webhook, ConversionReviewVersions: []string{"v1"},
 				},
 			},
 		},
@@ -346,10 +348,39 @@ func conversion(ctx context.Context, t *local.Tenant, webhook string) error {
 	var answer error
 	Eventually(func(ctx context.Context) error { // the resource is served a moment later
 		turn := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "example.com/v1", "kind": "Turn", "metadata": map[string]any{"name": "turn"},
+			"apiVersion": group + "/v1", "kind": "Turn", "metadata": map[string]any{"name": "turn"},
 		}}
 		answer = t.Client.Create(ctx, turn)
 		return answer
 	}).WithContext(ctx).Should(MatchError(ContainSubstring("conversion webhook")))
 	return answer
+}
+
+// answerWith answers with a body.
+func answerWith(mediaType string, body []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", mediaType)
+		_, _ = w.Write(body) // the client may not want all of it
+	}
+}
+
+// endlessAnswer answers with JSON as long as the client reads, and counts the
+// megabytes.
+func endlessAnswer(sent *atomic.Int32) http.HandlerFunc {
+	spaces := bytes.Repeat([]byte(" "), 1<<20)
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, err := w.Write([]byte("{"))
+		for ; err == nil; sent.Add(1) {
+			_, err = w.Write(spaces)
+		}
+	}
+}
+
+// reviewInProtobuf is the answer of a webhook whose annotations each hold the rest
+// of it.
+func reviewInProtobuf() []byte {
+	const responseField, annotationsField, entries, padding = 2, 6, 10, 1000
+	return nestingtest.Object("admission.k8s.io/v1", "AdmissionReview",
+		nestingtest.In(nestingtest.Overlapping(annotationsField, entries, padding), responseField))
 }

@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/remotecommand"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -69,7 +70,7 @@ var _ = Describe("The network of the platform, through a hosted apiserver", Orde
 		})
 
 		attack("a conversion webhook at a loopback address", cve8555, func(ctx SpecContext) {
-			shouldNotBeAllowed(conversion(ctx, mallory, "https://"+loopback.String()))
+			shouldNotBeAllowed(conversion(ctx, mallory, "loopback.example.com", apiextensionsv1.WebhookClientConfig{URL: new("https://" + loopback.String())}))
 		})
 	})
 
@@ -194,6 +195,8 @@ var _ = Describe("The network of the platform, through a hosted apiserver", Orde
 		var (
 			backs *listener
 			turn  atomic.Value // of type http.HandlerFunc
+
+			converted int
 		)
 
 		BeforeAll(func(ctx SpecContext) {
@@ -214,6 +217,22 @@ var _ = Describe("The network of the platform, through a hosted apiserver", Orde
 			}))
 		}
 
+		// webhooks are those of admission and of conversions, in which the backend's
+		// answer is an error.
+		webhooks := func() []func(context.Context) error {
+			converted++
+			group := fmt.Sprintf("converted-%d.example.com", converted)
+			return []func(context.Context) error{
+				func(ctx context.Context) error { return rejection(ctx, mallory, served("backend", "/", backs.ca)) },
+				func(ctx context.Context) error {
+					return conversion(ctx, mallory, group, apiextensionsv1.WebhookClientConfig{
+						Service:  &apiextensionsv1.ServiceReference{Namespace: egressNamespace, Name: "backend"},
+						CABundle: backs.ca,
+					})
+				},
+			}
+		}
+
 		It("reaches the tenant's own pods", func(ctx SpecContext) {
 			err := rejection(ctx, mallory, served("backend", "/", backs.ca))
 			Expect(err).To(MatchError(ContainSubstring("could not find the requested resource")), "as the backend says")
@@ -226,6 +245,33 @@ var _ = Describe("The network of the platform, through a hosted apiserver", Orde
 			for _, host := range []string{loopback.String(), fmt.Sprintf("localhost:%d", loopback.Port())} {
 				redirectTo("https://" + host)
 				shouldNotBeAllowed(rejection(ctx, mallory, served("backend", "/", backs.ca)))
+			}
+		})
+
+		attack("answers of webhooks that never end", "idea: upstream's client reads an answer as a whole", func(ctx SpecContext) {
+			const most = 100 // megabytes, some of which are on their way
+			var sent atomic.Int32
+			for _, webhook := range webhooks() {
+				sent.Store(0)
+				turn.Store(endlessAnswer(&sent))
+				Expect(webhook(ctx)).To(MatchError(ContainSubstring("answers with more than")))
+				Expect(sent.Load()).To(BeNumerically("<", most))
+			}
+		})
+
+		attack("answers of webhooks in protobuf, also if they are called JSON", "idea: upstream's decoder looks at what it gets", func(ctx SpecContext) {
+			for _, mediaType := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
+				turn.Store(answerWith(mediaType, reviewInProtobuf()))
+				for _, webhook := range webhooks() {
+					Expect(webhook(ctx)).To(MatchError(ContainSubstring("answers in protobuf")))
+				}
+			}
+		})
+
+		attack("answers of webhooks that are nested 9,000 deep", "idea: the limit of requests is not that of answers", func(ctx SpecContext) {
+			turn.Store(answerWith("application/json", []byte(strings.Repeat(`{"a":`, 9_000)+"0"+strings.Repeat("}", 9_000))))
+			for _, webhook := range webhooks() {
+				Expect(webhook(ctx)).To(MatchError(ContainSubstring("nested deeper")))
 			}
 		})
 

@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/internal/nesting/nestingtest"
@@ -32,7 +33,10 @@ func attackWithNesting(isolation tenancyv1alpha1.Isolation, where string) {
 		ns          = "nesting"
 		definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 		contentType = "Content-Type"
+
+		dataField, labelsField, annotationsField = 2, 11, 12
 	)
+	metadata := []protowire.Number{1}
 	var mallory, alice *local.Tenant
 
 	BeforeAll(func(ctx SpecContext) {
@@ -68,6 +72,43 @@ func attackWithNesting(isolation tenancyv1alpha1.Isolation, where string) {
 		"idea: the decoder lets the value of a map's entry reach beyond it", func(ctx SpecContext) {
 			code, text := send(ctx, http.MethodPost, definitions, "application/vnd.kubernetes.protobuf", nestingtest.Definition(nestingtest.Doubling(60)))
 			Expect(code).To(Equal(http.StatusBadRequest), text)
+		})
+
+	for _, a := range []struct {
+		text, method, path, apiVersion, kind string
+		in                                   []protowire.Number
+		field                                protowire.Number
+	}{
+		{"the data of a ConfigMap", http.MethodPost, "/api/v1/namespaces/default/configmaps", "v1", "ConfigMap", nil, dataField},
+		{"the data of a ConfigMap that does not say so", http.MethodPost, "/api/v1/namespaces/default/configmaps", "", "", nil, dataField},
+		{"the labels of a CronJob", http.MethodPost, "/apis/batch/v1/namespaces/default/cronjobs", "batch/v1", "CronJob", metadata, labelsField},
+		{"the annotations of a definition", http.MethodPost, definitions, "apiextensions.k8s.io/v1", "CustomResourceDefinition", metadata, annotationsField},
+		{"the labels of an APIService", http.MethodPost, "/apis/apiregistration.k8s.io/v1/apiservices", "apiregistration.k8s.io/v1", "APIService", metadata, labelsField},
+		{"the labels of metadata in the place of options", http.MethodDelete, "/api/v1/namespaces/default/configmaps/none", "meta.k8s.io/v1", "PartialObjectMetadata", metadata, labelsField},
+	} {
+		attack(a.text+" in protobuf, of which each value has the rest of the object in it, too"+where,
+			"idea: 3 MB take as many gigabytes as there are thousands of entries", func(ctx SpecContext) {
+				const (
+					entries = 300 // with as many as fit, the process would not be there to answer
+					padding = 2_900_000
+				)
+				body := nestingtest.Object(a.apiVersion, a.kind, nestingtest.In(nestingtest.Overlapping(a.field, entries, padding), a.in...))
+				code, text := send(ctx, a.method, a.path, "application/vnd.kubernetes.protobuf", body)
+				Expect(code).To(Equal(http.StatusBadRequest), text)
+				Expect(text).To(ContainSubstring("as Kubernetes encodes it"))
+			})
+	}
+
+	attack("a quantity in protobuf of a hundred million digits, in ten characters"+where,
+		"idea: the decoder computes a power of ten, and nothing ends it", func(ctx SpecContext) {
+			const specField, hardField, keyField, valueField, textField = 2, 1, 1, 2, 1
+			for _, quantity := range []string{"1e-99999999", "12345678901234567890E9999999", strings.Repeat("9", 2_900_000)} {
+				entry := append(nestingtest.In([]byte("cpu"), keyField), nestingtest.In([]byte(quantity), valueField, textField)...)
+				body := nestingtest.Object("v1", "ResourceQuota", nestingtest.In(entry, specField, hardField))
+				code, text := send(ctx, http.MethodPost, "/api/v1/namespaces/default/resourcequotas", "application/vnd.kubernetes.protobuf", body)
+				Expect(code).To(Equal(http.StatusBadRequest), text)
+				Expect(text).To(ContainSubstring("fewer digits"))
+			}
 		})
 
 	attack("a schema in 9,900 others, in all formats of text"+where, "idea: some are decoded once for each level above them", func(ctx SpecContext) {

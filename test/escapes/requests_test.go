@@ -268,12 +268,22 @@ func attackWithRequests(isolation tenancyv1alpha1.Isolation, where string) {
 		aliceWorks(ctx)
 	})
 
-	const containers = 900_000
+	const (
+		containers      = 900_000
+		containersField = 2
+	)
+	empty := func(container []byte, behind ...byte) string {
+		return protobufPod(append(bytes.Repeat(container, containers*2/len(container)), behind...)) //nolint:mnd // bytes
+	}
 	for _, a := range []struct{ text, mediaType, body string }{
 		{"a pod of empty containers by the million", "application/json", `{"spec":{"containers":[` + strings.Repeat("{},", containers) + `{}]}}`},
 		{"a pod of containers that are null", "application/json", `{"spec":{"containers":[` + strings.Repeat("null,", containers/2) + `{}]}}`},
 		{"a pod of empty containers in YAML", "application/yaml", "spec:\n  containers: [" + strings.Repeat("~,", containers) + "]"},
-		{"a pod of empty containers in protobuf, two bytes each", runtime.ContentTypeProtobuf, protobufPod(containers)},
+		{"a pod of empty containers in protobuf, two bytes each", runtime.ContentTypeProtobuf, empty(nestingtest.In(nil, containersField))},
+		{"a pod of empty containers in protobuf, in front of a damage", runtime.ContentTypeProtobuf, empty(nestingtest.In(nil, containersField), 0xff)},
+		{"a definition of empty properties in protobuf, three bytes each", runtime.ContentTypeProtobuf, string(nestingtest.Definition(
+			bytes.Repeat(nestingtest.In(nil, nestingtest.PropertiesField), containers)))},
+		{"a pod of empty containers in protobuf, fields of too high a number", runtime.ContentTypeProtobuf, empty(nestingtest.CutOff(nil, containersField))},
 	} {
 		attack(a.text+where, "CVE-2019-11253 and CVE-2022-3064: a body that takes a thousand times its bytes", func(ctx SpecContext) {
 			response, err := open(ctx, http.MethodPost, "/api/v1/namespaces/"+ns+"/pods", a.mediaType, strings.NewReader(a.body))
@@ -288,9 +298,8 @@ func attackWithRequests(isolation tenancyv1alpha1.Isolation, where string) {
 	}
 }
 
-// protobufPod is a pod with as many empty containers.
-func protobufPod(containers int) string {
-	const specField, containersField = 2, 2
-	spec := bytes.Repeat(nestingtest.In(nil, containersField), containers)
+// protobufPod is a pod with a spec.
+func protobufPod(spec []byte) string {
+	const specField = 2
 	return string(nestingtest.Object("v1", "Pod", nestingtest.In(spec, specField)))
 }

@@ -3,6 +3,7 @@
 package nestingtest
 
 import (
+	"fmt"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -16,7 +17,9 @@ const (
 	OpenAPIField    = 1 // of its schema
 	NotField        = 28
 	PropertiesField = 29
-	valueField      = 2 // of an entry of a map
+	keyField        = 1 // of an entry of a map
+	valueField      = 2
+	unknownField    = 1000 // of any message
 )
 
 // header returns the beginning of a field whose value has a length.
@@ -72,4 +75,26 @@ func Doubling(levels int) []byte {
 		schema = append(In(header(valueField, len(schema)), PropertiesField), schema...)
 	}
 	return schema
+}
+
+// Overlapping returns entries of a map in a field. The value of each reaches
+// beyond it, over all that follows, of which the last part is padding.
+func Overlapping(number protowire.Number, entries, padding int) []byte {
+	last := In(make([]byte, padding), unknownField)
+	pieces := [][]byte{last}
+	for i, length := 0, len(last); i < entries; i++ {
+		key := In(fmt.Appendf(nil, "%06d", i), keyField)
+		piece := In(append(key, header(valueField, length)...), number)
+		pieces, length = append(pieces, piece), length+len(piece)
+	}
+	slices.Reverse(pieces)
+	return slices.Concat(pieces...)
+}
+
+// CutOff returns a message in a field whose number is written with more bits than
+// a decoder keeps.
+func CutOff(message []byte, number protowire.Number) []byte {
+	const beyond = 1 << 35 // of a tag
+	tag := protowire.EncodeTag(number, protowire.BytesType) | beyond
+	return append(protowire.AppendVarint(protowire.AppendVarint(nil, tag), uint64(len(message))), message...)
 }

@@ -38,7 +38,7 @@ func (t *Tenant) webhookClients(traces trace.TracerProvider) webhook.Authenticat
 	selector := egressselector.NewEgressSelectorWithMap(map[egressselector.EgressType]utilnet.DialFunc{
 		egressselector.Cluster: dial, egressselector.ControlPlane: dial, egressselector.Etcd: dial,
 	})
-	return webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, selector, t.configForOwnWebhooks(), traces)
+	return boundAnswers(webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, selector, t.configForOwnWebhooks(), traces))
 }
 
 // configForOwnWebhooks configures the clients of webhooks that the apiserver

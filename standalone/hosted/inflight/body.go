@@ -2,14 +2,13 @@ package inflight
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"mime"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/virtualcluster/virtualcluster/internal/nesting"
 )
@@ -29,7 +28,8 @@ type body struct {
 	io.ReadCloser
 
 	mediaType string
-	schemas   bool // its API is that of CustomResourceDefinitions
+	types     *nesting.Types // as which it is decoded if it is in protobuf
+	info      *apirequest.RequestInfo
 	grow      func(bytes int64) bool
 
 	rest io.Reader
@@ -47,7 +47,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return b.rest.Read(p)
 }
 
-// fetch reads the body, charges its elements, and checks how deep they are.
+// fetch reads the body, checks how deep its elements are, and charges them.
 // Upstream rejects a body that is longer than the longest, or that ends early.
 func (b *body) fetch() error {
 	data, err := io.ReadAll(io.LimitReader(b.ReadCloser, longestBody+1))
@@ -58,16 +58,27 @@ func (b *body) fetch() error {
 	if len(data) > longestBody {
 		return nil
 	}
-	kind := kindOfMedia(b.mediaType)
-	elements := elementsOf(data, kind)
+	elements, err := b.check(data)
+	if err != nil {
+		return err
+	}
 	if elements > mostElements {
-		return apierrors.NewRequestEntityTooLargeError(
-			fmt.Sprintf("the object has %d elements, and the limit is %d", elements, mostElements))
+		return nesting.TooMany(elements, mostElements)
 	}
 	if more := int64(elements)*elementCost - int64(len(data))*bodyFactor; more > 0 && !b.grow(more) {
 		return explain(rejection(ReasonMemory))
 	}
-	return nesting.Check(data, kind, b.schemas)
+	return nil
+}
+
+// check returns how many elements of lists the body may have, or why it may not be
+// decoded.
+func (b *body) check(data []byte) (elements int, err error) {
+	kind := kindOfMedia(b.mediaType)
+	if kind == runtime.ContentTypeProtobuf {
+		return b.types.Check(data, AssumedKind(b.info, b.types))
+	}
+	return textElements(data, kind), nesting.CheckText(data, kind, b.info.APIGroup == apiextensions.GroupName)
 }
 
 // kindOfMedia returns a media type without its parameters. For patches, upstream
@@ -78,31 +89,4 @@ func kindOfMedia(mediaType string) string {
 	}
 	kind, _, _ := strings.Cut(mediaType, ";")
 	return strings.ToLower(strings.TrimSpace(kind))
-}
-
-// elementsOf returns how many elements of lists an encoded object of a kind of
-// media may have.
-func elementsOf(data []byte, kind string) int {
-	switch kind {
-	case runtime.ContentTypeProtobuf:
-		_, message, _ := bytes.Cut(data, []byte("k8s\x00"))
-		return protobufElements(message)
-	case runtime.ContentTypeYAML, string(types.ApplyYAMLPatchType):
-		return yamlElements(data)
-	default: // JSON, or what upstream does not decode
-		return jsonElements(data)
-	}
-}
-
-// jsonElements counts objects, arrays and nulls. Other values take little more
-// memory than bytes.
-func jsonElements(data []byte) int {
-	count := 0
-	for c := range nesting.Structure(data) {
-		switch c {
-		case '{', '[', 'n':
-			count++
-		}
-	}
-	return count
 }

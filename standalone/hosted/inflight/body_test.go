@@ -13,10 +13,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/virtualcluster/virtualcluster/internal/nesting"
+	"github.com/virtualcluster/virtualcluster/internal/nesting/nestingtest"
 )
 
 const (
@@ -56,76 +61,62 @@ func inJSON(t *testing.T, object any) []byte {
 }
 
 func TestElements(t *testing.T) {
-	text := &corev1.ConfigMap{Data: map[string]string{"a": strings.Repeat(`{"a":[null,{}]}`+"\n", many)}}
+	text := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, Data: map[string]string{"a": strings.Repeat(`{"a":[null,{}]}`+"\n", many)}}
 	strange := "* a & b\n" + strings.Repeat("{}, ", many)
 	for name, test := range map[string]struct {
 		body        []byte
 		kind        string
 		least, most int
 	}{
-		"nothing":                        {nil, jsonType, 0, 0},
-		"containers":                     {inJSON(t, podOfMany()), jsonType, many, 3 * many},
-		"containers that are empty":      {[]byte(`{"spec":{"containers":[` + strings.Repeat("{},", many) + `{}]}}`), jsonType, many, many + 10},
-		"containers that are null":       {[]byte(`{"spec":{"containers":[` + strings.Repeat("null,", many) + `{}]}}`), jsonType, many, many + 10},
-		"text":                           {inJSON(t, text), jsonType, 2, 10},
-		"text with quotes":               {[]byte(`{"a":"\"{{{\\"}`), jsonType, 1, 1},
-		"text without an end":            {[]byte(`{"a":"\`), jsonType, 1, 1},
-		"a type with a parameter":        {inJSON(t, podOfMany()), jsonType + ";charset=utf-8", many, 3 * many},
-		"YAML with a wrong parameter":    {[]byte("spec:\n  containers:\n" + strings.Repeat("  -\n", many)), yamlType + ";;=", many, many + 10},
-		"no type":                        {inJSON(t, podOfMany()), "", many, 3 * many},
-		"JSON that is called YAML":       {inJSON(t, text), yamlType, 2, 10},
-		"YAML":                           {[]byte("spec:\n  containers:\n" + strings.Repeat("  -\n", many)), yamlType, many, many + 10},
-		"YAML in one line":               {[]byte("spec: {containers: [" + strings.Repeat("~,", many) + "]}"), yamlType, many, many + 10},
-		"YAML with aliases":              {[]byte("a: &a [" + strings.Repeat("~,", many) + "]\nb: [*a, *a]"), yamlType, mostElements, mostElements},
-		"YAML that looks like it":        {[]byte("a: |\n  " + strange), yamlType, mostElements, mostElements},
-		"containers in protobuf":         {inProtobuf(t, podOfMany()), protobufType, many - 1, 3 * many},
-		"text in protobuf":               {inProtobuf(t, text), protobufType, 0, 10},
-		"protobuf that is none":          {[]byte("k8s\x00\xff\xff"), protobufType, 0, 0},
-		"protobuf without its beginning": {[]byte("\x12\x00"), protobufType, 0, 0},
+		"nothing":                     {nil, jsonType, 0, 0},
+		"containers":                  {inJSON(t, podOfMany()), jsonType, many, 3 * many},
+		"containers that are empty":   {[]byte(`{"spec":{"containers":[` + strings.Repeat("{},", many) + `{}]}}`), jsonType, many, many + 10},
+		"containers that are null":    {[]byte(`{"spec":{"containers":[` + strings.Repeat("null,", many) + `{}]}}`), jsonType, many, many + 10},
+		"text":                        {inJSON(t, text), jsonType, 2, 10},
+		"text with quotes":            {[]byte(`{"a":"\"{{{\\"}`), jsonType, 1, 1},
+		"text without an end":         {[]byte(`{"a":"\`), jsonType, 1, 1},
+		"a type with a parameter":     {inJSON(t, podOfMany()), jsonType + ";charset=utf-8", many, 3 * many},
+		"YAML with a wrong parameter": {[]byte("spec:\n  containers:\n" + strings.Repeat("  -\n", many)), yamlType + ";;=", many, many + 10},
+		"no type":                     {inJSON(t, podOfMany()), "", many, 3 * many},
+		"JSON that is called YAML":    {inJSON(t, text), yamlType, 2, 10},
+		"YAML":                        {[]byte("spec:\n  containers:\n" + strings.Repeat("  -\n", many)), yamlType, many, many + 10},
+		"YAML in one line":            {[]byte("spec: {containers: [" + strings.Repeat("~,", many) + "]}"), yamlType, many, many + 10},
+		"YAML with aliases":           {[]byte("a: &a [" + strings.Repeat("~,", many) + "]\nb: [*a, *a]"), yamlType, mostElements, mostElements},
+		"YAML that looks like it":     {[]byte("a: |\n  " + strange), yamlType, mostElements, mostElements},
+		"containers in protobuf":      {inProtobuf(t, podOfMany()), protobufType, many, 3 * many},
+		"text in protobuf":            {inProtobuf(t, text), protobufType, 0, 10},
+		"protobuf that is none":       {[]byte("k8s\x00\xff\xff"), protobufType, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := elementsOf(test.body, kindOfMedia(test.kind)); got < test.least || got > test.most {
-				t.Errorf("got %d, want %d to %d", got, test.least, test.most)
+			b := &body{mediaType: test.kind, types: nesting.TypesOf(scheme.Scheme), info: &apirequest.RequestInfo{}}
+			if got, err := b.check(test.body); got < test.least || got > test.most || err != nil {
+				t.Errorf("got %d, want %d to %d: %v", got, test.least, test.most, err)
 			}
 		})
 	}
 }
 
-// TestProtobufOfTwoBytesAnElement is the smallest encoding of a large object:
-// upstream decodes it to a pod.
-func TestProtobufOfTwoBytesAnElement(t *testing.T) {
-	const many = 10_000
-	spec := bytes.Repeat([]byte{2<<3 | 2, 0}, many) // containers
-	pod := append([]byte{2<<3 | 2, 0xa0, 0x9c, 0x01}, spec...)
-	decoded := &corev1.Pod{}
-	if err := decoded.Unmarshal(pod); err != nil || len(decoded.Spec.Containers) != many {
-		t.Fatalf("%d containers: %v", len(decoded.Spec.Containers), err)
-	}
-	unknown := &runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "Pod"}, Raw: pod}
-	data, err := unknown.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := elementsOf(append([]byte("k8s\x00"), data...), protobufType); got < many-1 || got > many+10 {
-		t.Errorf("got %d elements, want %d", got, many)
-	}
-}
-
-func TestDeepProtobufEnds(t *testing.T) {
-	var message []byte
-	for range 100 {
-		message = append([]byte{1<<3 | 2, byte(min(len(message), 127))}, message[:min(len(message), 127)]...)
-	}
-	if got := protobufElements(message); got != 0 {
-		t.Errorf("got %d", got)
-	}
-	alternating := bytes.Repeat([]byte{1<<3 | 2, 0, 2<<3 | 2, 0}, 100)
-	if got := protobufElements(alternating); got != 198 {
-		t.Errorf("fields in turns: got %d", got)
-	}
-	high := bytes.Repeat([]byte{0x82, 0x08, 0}, 100) // field 128
-	if got := protobufElements(high); got != 100 {
-		t.Errorf("fields with high numbers: got %d", got)
+// TestAssumedKinds: a body that does not say its kind is counted as that of the
+// request.
+func TestAssumedKinds(t *testing.T) {
+	const many = 100
+	types := nesting.TypesOf(scheme.Scheme, metainternalversionscheme.Scheme)
+	pods := nestingtest.Object("", "", nestingtest.In(bytes.Repeat(nestingtest.In(nil, 2), many), 2))
+	for name, test := range map[string]struct {
+		info apirequest.RequestInfo
+		want int
+	}{
+		"a pod":               {apirequest.RequestInfo{Verb: "create", APIVersion: "v1", Resource: "pods"}, 1 + many},
+		"its status":          {apirequest.RequestInfo{Verb: "update", APIVersion: "v1", Resource: "pods", Subresource: "status"}, 1 + many},
+		"options":             {apirequest.RequestInfo{Verb: "delete", APIVersion: "v1", Resource: "pods"}, 1},
+		"a resource not here": {apirequest.RequestInfo{Verb: "create", APIGroup: "example.com", APIVersion: "v1", Resource: "pods"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := &body{mediaType: protobufType, types: types, info: &test.info}
+			if got, err := b.check(pods); got != test.want || err != nil {
+				t.Errorf("got %d, want %d: %v", got, test.want, err)
+			}
+		})
 	}
 }
 
@@ -172,7 +163,7 @@ func TestBodies(t *testing.T) {
 
 func TestABodyWithoutMemoryIsRejected(t *testing.T) {
 	b := &body{
-		ReadCloser: io.NopCloser(strings.NewReader("[" + strings.Repeat("{},", 1000) + "{}]")), mediaType: jsonType,
+		ReadCloser: io.NopCloser(strings.NewReader("[" + strings.Repeat("{},", 1000) + "{}]")), mediaType: jsonType, info: &apirequest.RequestInfo{},
 		grow: func(int64) bool { return false },
 	}
 	for range 2 { // readers ask again
@@ -195,11 +186,10 @@ type broken struct{}
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 func FuzzElements(f *testing.F) {
-	f.Add([]byte("k8s\x00\x0a\x00"), protobufType)
 	f.Add([]byte(`{"a":[1,{}]}`), jsonType)
 	f.Add([]byte("a: [&a b, *a]"), yamlType)
 	f.Fuzz(func(t *testing.T, data []byte, kind string) {
-		if got := elementsOf(data, kindOfMedia(kind)); got < 0 || got > max(len(data), mostElements) {
+		if got := textElements(data, kindOfMedia(kind)); got < 0 || got > max(len(data), mostElements) {
 			t.Errorf("got %d elements of %d bytes", got, len(data))
 		}
 	})

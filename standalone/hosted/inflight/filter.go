@@ -7,13 +7,14 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/util/flowcontrol"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/virtualcluster/virtualcluster/internal/nesting"
 )
 
 const (
@@ -45,6 +46,8 @@ type Filter struct {
 	// Cached means that lists and watches are served from watch caches. Otherwise
 	// the client of etcd is one with [Bound].
 	Cached bool
+	// Types are those as which the chain's servers decode bodies in protobuf.
+	Types *nesting.Types
 }
 
 // Wrap returns a handler that limits the requests of another.
@@ -80,13 +83,13 @@ func (f Filter) Wrap(handler http.Handler) http.Handler {
 			f.serveLongRunning(handler, w, r, info, g)
 			return
 		}
-		serve(handler, w, r, info, g)
+		f.serve(handler, w, r, info, g)
 	})
 }
 
 // serve serves a request that is not long-running. A client that does not read
 // a large response must not keep its memory.
-func serve(handler http.Handler, w http.ResponseWriter, r *http.Request, info *apirequest.RequestInfo, g *grant) {
+func (f Filter) serve(handler http.Handler, w http.ResponseWriter, r *http.Request, info *apirequest.RequestInfo, g *grant) {
 	if g.large {
 		controller := http.NewResponseController(w)
 		if controller.SetWriteDeadline(time.Now().Add(readPatience)) == nil {
@@ -97,9 +100,7 @@ func serve(handler http.Handler, w http.ResponseWriter, r *http.Request, info *a
 		w = yield(w)
 	}
 	if r.Body != nil && r.Body != http.NoBody {
-		r.Body = &body{
-			ReadCloser: r.Body, mediaType: r.Header.Get("Content-Type"), schemas: info.APIGroup == apiextensions.GroupName, grow: g.grow,
-		}
+		r.Body = &body{ReadCloser: r.Body, mediaType: r.Header.Get("Content-Type"), types: f.Types, info: info, grow: g.grow}
 	}
 	handler.ServeHTTP(w, r)
 }

@@ -15,6 +15,8 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	_ "k8s.io/kubernetes/pkg/controlplane" // installs all built-in API groups
 	"k8s.io/kubernetes/pkg/kubeapiserver"
+
+	"github.com/virtualcluster/virtualcluster/internal/nesting"
 )
 
 // kind is what the objects of a view are.
@@ -109,16 +111,13 @@ func metadataKind(resource schema.GroupVersionResource) kind {
 	return kind{name: resource.GroupResource().String(), resource: prefixOf(resource.GroupResource()), decode: decodeMetadata}
 }
 
-// protobufMagic is the beginning of an object that is stored as protobuf.
-var protobufMagic = []byte("k8s\x00")
-
 func decodeMetadata(value []byte) (runtime.Object, error) { return DecodeMetadata(value) }
 
 // DecodeMetadata decodes the metadata of an object of any version, in either of
 // the formats in which apiservers store objects.
 func DecodeMetadata(value []byte) (*metav1.PartialObjectMetadata, error) {
 	object := &metav1.PartialObjectMetadata{}
-	enveloped, isProtobuf := bytes.CutPrefix(value, protobufMagic)
+	enveloped, isProtobuf := bytes.CutPrefix(value, []byte(nesting.ProtobufPrefix))
 	if !isProtobuf {
 		if err := json.Unmarshal(value, object); err != nil {
 			return nil, err

@@ -24,6 +24,8 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/controlplane"
 	"k8s.io/kubernetes/pkg/kubeapiserver"
+
+	"github.com/virtualcluster/virtualcluster/internal/nesting"
 )
 
 // builtIn returns all resources of Kubernetes' own APIs that have informers.
@@ -138,7 +140,7 @@ func TestDecodeMetadata(t *testing.T) {
 	}{
 		"protobuf":                {value: pod},
 		"protobuf that is cut":    {value: pod[:len(pod)-3], fails: true},
-		"no more than the magic":  {value: protobufMagic},
+		"no more than the magic":  {value: []byte(nesting.ProtobufPrefix)},
 		"JSON":                    {value: []byte(`{"kind":"Widget","metadata":{"namespace":"team","name":"web","uid":"1","finalizers":["f"],"ownerReferences":[{"kind":"Widget","name":"o","uid":"2"}]},"spec":{"a":1}}`)},
 		"JSON that is cut":        {value: []byte(`{"kind":"Widget","metadata":{"namespace":"team"`), fails: true},
 		"JSON with other content": {value: []byte(`{"metadata":"none"}`), fails: true},

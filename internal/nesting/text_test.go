@@ -68,12 +68,12 @@ func TestCheckText(t *testing.T) {
 		"YAML deeper than upstream allows": {strings.Repeat("[", 20_000), yamlType, http.StatusOK},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := code(Check([]byte(tc.body), tc.mediaType, true)); got != tc.want {
+			if got := code(CheckText([]byte(tc.body), tc.mediaType, true)); got != tc.want {
 				t.Errorf("got %d, want %d", got, tc.want)
 			}
 		})
 	}
-	if err := Check([]byte(patch(move, moves+1)), "application/json-patch+json", false); err != nil {
+	if err := CheckText([]byte(patch(move, moves+1)), "application/json-patch+json", false); err != nil {
 		t.Errorf("a long patch of another API: %v", err)
 	}
 }

@@ -24,15 +24,12 @@ const (
 	deepestPatched = 1000
 )
 
-// Check returns the reason, as an API status, why an object may not be decoded. The
-// media type is without parameters. Schemas tells that its API is that of
-// CustomResourceDefinitions, which alone have types that contain themselves.
-func Check(data []byte, mediaType string, schemas bool) error {
+// CheckText returns the reason, as an API status, why an object in a format of text
+// may not be decoded. The media type is without parameters. Schemas tells that its
+// API is that of CustomResourceDefinitions, which alone have types that contain
+// themselves.
+func CheckText(data []byte, mediaType string, schemas bool) error {
 	switch mediaType {
-	case runtime.ContentTypeProtobuf:
-		if schemas && len(data) > 0 {
-			return checkProtobuf(data)
-		}
 	case runtime.ContentTypeYAML, string(types.ApplyYAMLPatchType):
 		return checkYAML(data)
 	case string(types.JSONPatchType):
@@ -46,6 +43,11 @@ func Check(data []byte, mediaType string, schemas bool) error {
 // tooDeep returns the refusal of an object that is deeper than a number of levels.
 func tooDeep(levels int) error {
 	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the object is nested deeper than %d levels", levels))
+}
+
+// TooMany returns the refusal of an object that has more elements than a limit.
+func TooMany(elements, limit int) error {
+	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the object has %d elements, and the limit is %d", elements, limit))
 }
 
 // checkPatch also adds up how deep a definition may be after a patch. A value is
@@ -104,6 +106,19 @@ func Depth(text []byte) int {
 		}
 	}
 	return most
+}
+
+// Elements counts the objects, arrays and nulls of a JSON text. Other values take
+// little more memory than bytes.
+func Elements(text []byte) int {
+	count := 0
+	for c := range Structure(text) {
+		switch c {
+		case '{', '[', 'n':
+			count++
+		}
+	}
+	return count
 }
 
 // Structure returns the bytes of a JSON text that are not in its strings.
