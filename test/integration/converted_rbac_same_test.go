@@ -1,8 +1,10 @@
 package integration
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -103,6 +105,86 @@ func (d dice) question() authorizationv1.SubjectAccessReviewSpec {
 	return spec
 }
 
+// granted is a rule of a role, as a binding grants it to a subject.
+type granted struct {
+	namespace string // empty for all
+	subject   rbacv1.Subject
+	rule      rbacv1.PolicyRule
+}
+
+// grantsOf returns what bindings grant.
+func grantsOf(objects []client.Object) []granted {
+	var grants []granted
+	for _, object := range objects {
+		var ref rbacv1.RoleRef
+		var subjects []rbacv1.Subject
+		switch binding := object.(type) {
+		case *rbacv1.ClusterRoleBinding:
+			ref, subjects = binding.RoleRef, binding.Subjects
+		case *rbacv1.RoleBinding:
+			ref, subjects = binding.RoleRef, binding.Subjects
+		}
+		for _, rule := range rulesOf(objects, ref, object.GetNamespace()) {
+			for _, subject := range subjects {
+				grants = append(grants, granted{object.GetNamespace(), subject, rule})
+			}
+		}
+	}
+	return grants
+}
+
+// rulesOf returns the rules of the role that a binding in a namespace refers to.
+func rulesOf(objects []client.Object, ref rbacv1.RoleRef, namespace string) []rbacv1.PolicyRule {
+	for _, object := range objects {
+		switch role := object.(type) {
+		case *rbacv1.ClusterRole:
+			if ref.Kind == "ClusterRole" && role.Name == ref.Name {
+				return role.Rules
+			}
+		case *rbacv1.Role:
+			if ref.Kind == "Role" && role.Name == ref.Name && role.Namespace == namespace {
+				return role.Rules
+			}
+		}
+	}
+	return nil
+}
+
+// questionOf returns a question of the subject of a granted rule about what the rule says.
+func (d dice) questionOf(g granted) authorizationv1.SubjectAccessReviewSpec {
+	spec := d.question()
+	switch g.subject.Kind {
+	case rbacv1.UserKind:
+		spec.User = g.subject.Name
+	case rbacv1.GroupKind:
+		spec.Groups = append(spec.Groups, g.subject.Name)
+	case rbacv1.ServiceAccountKind:
+		spec.User = "system:serviceaccount:" + g.subject.Namespace + ":" + g.subject.Name
+	}
+	// of returns one of the values, or of some others for all of them.
+	of := func(values []string, others ...string) string {
+		if value := pick(d, values...); value != "*" {
+			return value
+		}
+		return pick(d, others...)
+	}
+	verb := of(g.rule.Verbs, "get", "bind", "delete")
+	if len(g.rule.NonResourceURLs) > 0 {
+		path := strings.TrimSuffix(of(g.rule.NonResourceURLs, "/", "/c"), "*")
+		spec.ResourceAttributes, spec.NonResourceAttributes = nil, &authorizationv1.NonResourceAttributes{Verb: verb, Path: path}
+		return spec
+	}
+	resource, subresource, _ := strings.Cut(of(g.rule.Resources, "secrets", "roles/x"), "/")
+	if resource == "*" {
+		resource = "pods"
+	}
+	spec.NonResourceAttributes, spec.ResourceAttributes = nil, &authorizationv1.ResourceAttributes{
+		Verb: verb, Group: of(g.rule.APIGroups, "", "apps"), Resource: resource, Subresource: subresource,
+		Namespace: cmp.Or(g.namespace, pick(d, sameNamespaces...)), Name: pick(d, append(g.rule.ResourceNames, "z")...),
+	}
+	return spec
+}
+
 // as returns a client of a user.
 func as(config *rest.Config, user string, groups []string) client.Client {
 	GinkgoHelper()
@@ -117,6 +199,7 @@ var _ = Describe("The RBAC of a converted tenant and that of an apiserver", Orde
 	var (
 		tenant *kit.Converted
 		d      dice
+		grants []granted
 	)
 
 	BeforeAll(func(ctx SpecContext) {
@@ -128,7 +211,9 @@ var _ = Describe("The RBAC of a converted tenant and that of an apiserver", Orde
 			DeferCleanup(func(ctx SpecContext) { Expect(super.Client.Delete(ctx, namespaceOf(ns))).To(Succeed()) })
 		}
 		manages := mayIn(rbacv1.GroupName, "create", "roles", "clusterroles", "rolebindings", "clusterrolebindings")
-		objects := append(d.objects(), clusterRole("same:manages", manages), bindingOf("same:manages", "same:manages", groupSubject("same:managers")))
+		drawn := d.objects()
+		grants = grantsOf(drawn)
+		objects := append(drawn, clusterRole("same:manages", manages), bindingOf("same:manages", "same:manages", groupSubject("same:managers")))
 		for _, object := range objects {
 			native := object.DeepCopyObject().(client.Object)
 			kit.Create(ctx, super.Client, native)
@@ -146,7 +231,8 @@ var _ = Describe("The RBAC of a converted tenant and that of an apiserver", Orde
 		permitted := 0
 		questions := atLength(20000, 400)
 		for range questions {
-			question := d.question()
+			question := pick[func() authorizationv1.SubjectAccessReviewSpec](d,
+				d.question, func() authorizationv1.SubjectAccessReviewSpec { return d.questionOf(pick(d, grants...)) })()
 			var native bool
 			Eventually(func() (bool, error) {
 				var err error
