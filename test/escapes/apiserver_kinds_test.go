@@ -215,11 +215,18 @@ func onlyWatches(r *http.Request) bool {
 	return query.Get("watch") != "" && query.Get("sendInitialEvents") == ""
 }
 
-// expireWatches makes the syncer list again: its next watch of a resource is
-// answered with 410 Gone.
+// expireWatches makes the syncer list again: its watches of a resource are answered
+// with 410 Gone until it does. One answer would not do: it may be lost as the
+// connections are closed, and then client-go watches on.
 func expireWatches(hostile *local.Hostile, resource string) {
-	var expired atomic.Bool
+	var listed atomic.Bool
 	DeferCleanup(hostile.On(func(r *http.Request) bool {
-		return local.Lists(resource)(r) && onlyWatches(r) && !expired.Swap(true)
+		if !local.Lists(resource)(r) {
+			return false
+		}
+		if !onlyWatches(r) {
+			listed.Store(true)
+		}
+		return !listed.Load()
 	}, local.Status(http.StatusGone, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`)))
 }
