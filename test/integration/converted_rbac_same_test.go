@@ -105,16 +105,16 @@ func (d dice) question() authorizationv1.SubjectAccessReviewSpec {
 	return spec
 }
 
-// granted is a rule of a role, as a binding grants it to a subject.
-type granted struct {
+// grantedRule is a rule of a role that a binding grants to a subject.
+type grantedRule struct {
 	namespace string // empty for all
 	subject   rbacv1.Subject
 	rule      rbacv1.PolicyRule
 }
 
 // grantsOf returns what bindings grant.
-func grantsOf(objects []client.Object) []granted {
-	var grants []granted
+func grantsOf(objects []client.Object) []grantedRule {
+	var grants []grantedRule
 	for _, object := range objects {
 		var ref rbacv1.RoleRef
 		var subjects []rbacv1.Subject
@@ -126,7 +126,7 @@ func grantsOf(objects []client.Object) []granted {
 		}
 		for _, rule := range rulesOf(objects, ref, object.GetNamespace()) {
 			for _, subject := range subjects {
-				grants = append(grants, granted{object.GetNamespace(), subject, rule})
+				grants = append(grants, grantedRule{object.GetNamespace(), subject, rule})
 			}
 		}
 	}
@@ -150,8 +150,8 @@ func rulesOf(objects []client.Object, ref rbacv1.RoleRef, namespace string) []rb
 	return nil
 }
 
-// questionOf returns a question of the subject of a granted rule about what the rule says.
-func (d dice) questionOf(g granted) authorizationv1.SubjectAccessReviewSpec {
+// questionOf asks, as the subject of a granted rule, for something in the rule.
+func (d dice) questionOf(g grantedRule) authorizationv1.SubjectAccessReviewSpec {
 	spec := d.question()
 	switch g.subject.Kind {
 	case rbacv1.UserKind:
@@ -161,25 +161,25 @@ func (d dice) questionOf(g granted) authorizationv1.SubjectAccessReviewSpec {
 	case rbacv1.ServiceAccountKind:
 		spec.User = "system:serviceaccount:" + g.subject.Namespace + ":" + g.subject.Name
 	}
-	// of returns one of the values, or of some others for all of them.
-	of := func(values []string, others ...string) string {
+	// oneOf picks one of the values, and one of the others for an asterisk.
+	oneOf := func(values []string, others ...string) string {
 		if value := pick(d, values...); value != "*" {
 			return value
 		}
 		return pick(d, others...)
 	}
-	verb := of(g.rule.Verbs, "get", "bind", "delete")
+	verb := oneOf(g.rule.Verbs, "get", "bind", "delete")
 	if len(g.rule.NonResourceURLs) > 0 {
-		path := strings.TrimSuffix(of(g.rule.NonResourceURLs, "/", "/c"), "*")
+		path := strings.TrimSuffix(oneOf(g.rule.NonResourceURLs, "/", "/c"), "*")
 		spec.ResourceAttributes, spec.NonResourceAttributes = nil, &authorizationv1.NonResourceAttributes{Verb: verb, Path: path}
 		return spec
 	}
-	resource, subresource, _ := strings.Cut(of(g.rule.Resources, "secrets", "roles/x"), "/")
+	resource, subresource, _ := strings.Cut(oneOf(g.rule.Resources, "secrets", "roles/x"), "/")
 	if resource == "*" {
 		resource = "pods"
 	}
 	spec.NonResourceAttributes, spec.ResourceAttributes = nil, &authorizationv1.ResourceAttributes{
-		Verb: verb, Group: of(g.rule.APIGroups, "", "apps"), Resource: resource, Subresource: subresource,
+		Verb: verb, Group: oneOf(g.rule.APIGroups, "", "apps"), Resource: resource, Subresource: subresource,
 		Namespace: cmp.Or(g.namespace, pick(d, sameNamespaces...)), Name: pick(d, append(g.rule.ResourceNames, "z")...),
 	}
 	return spec
@@ -199,7 +199,7 @@ var _ = Describe("The RBAC of a converted tenant and that of an apiserver", Orde
 	var (
 		tenant *kit.Converted
 		d      dice
-		grants []granted
+		grants []grantedRule
 	)
 
 	BeforeAll(func(ctx SpecContext) {
