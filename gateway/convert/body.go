@@ -103,6 +103,11 @@ func checkProtobuf(data []byte) error {
 func (c *call) patch(ctx context.Context, mediaType string, data []byte) (body, error) {
 	switch types.PatchType(mediaType) {
 	case types.JSONPatchType:
+		if c.kind.IsCRD() { // the super cluster decodes what the patch makes of it
+			if err := nesting.CheckPatch(data, document.MaxDepth, document.MaxDepth); err != nil {
+				return body{}, err
+			}
+		}
 		converted, err := document.JSONPatchDown(c.namer, c.fields(), data)
 		if err != nil {
 			err = c.invalid(err)

@@ -11,11 +11,8 @@ import (
 // ProtobufPrefix is in front of objects in protobuf.
 const ProtobufPrefix = "k8s\x00"
 
-// Fields of a map's entry.
-const (
-	keyField   = 1
-	valueField = 2
-)
+// valueField is the value in a map's entry, after its key.
+const valueField = 2
 
 // Check returns how many messages and items of lists an object in protobuf has, and
 // the reason, as an API status, why it may not be decoded. Decoders take what it does
@@ -102,8 +99,9 @@ func (w *walk) field(f field, value []byte, depth int) error {
 	case f.packed:
 		return checkPacked(value)
 	case f.json:
-		w.elements += Elements(value)
-		return checkJSON(value)
+		elements, err := CheckText(value, runtime.ContentTypeJSON, true)
+		w.elements += elements
+		return err
 	case f.quantity:
 		return checkQuantity(value)
 	case f.message != nil:
@@ -113,36 +111,19 @@ func (w *walk) field(f field, value []byte, depth int) error {
 }
 
 // entry reads an entry of a map. The decoder would read a key or a value that
-// reaches beyond it. It does not look at wire types, and makes a message for an
-// entry without one.
+// reaches beyond it, and makes a message for an entry without one.
 func (w *walk) entry(f field, entry []byte, depth int) error {
 	before := w.elements
-	for len(entry) > 0 {
-		number, wire, rest, ok := readTag(entry)
-		if !ok {
-			return malformed()
+	err := readFields(entry, valueField, func(number int32, value []byte) error {
+		if number != valueField {
+			return nil
 		}
-		if number != keyField && number != valueField {
-			if entry, ok = skip(wire, rest); !ok {
-				return malformed()
-			}
-			continue
-		}
-		value, rest, ok := readBytes(rest)
-		if !ok {
-			return malformed()
-		}
-		if number == valueField {
-			if err := w.field(field{message: f.message, quantity: f.quantity}, value, depth); err != nil {
-				return err
-			}
-		}
-		entry = rest
-	}
-	if f.message != nil && w.elements == before {
+		return w.field(field{message: f.message, quantity: f.quantity}, value, depth)
+	})
+	if err == nil && f.message != nil && w.elements == before {
 		w.elements++
 	}
-	return nil
+	return err
 }
 
 // checkPacked checks a list of numbers. The decoder would read a number that reaches

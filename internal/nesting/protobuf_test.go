@@ -43,6 +43,9 @@ var decoded = func() *Types {
 // definitions are the kind of requests for them.
 var definitions = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 
+// keyField is the key in a map's entry.
+const keyField = 1
+
 // schemaDepth is the depth of the schema of a definition with one in a body.
 const schemaDepth = 5
 

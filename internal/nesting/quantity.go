@@ -21,27 +21,12 @@ const (
 // checkQuantity checks a quantity. Its decoder, which is not a generated one, ends
 // in a panic for a length that is negative.
 func checkQuantity(quantity []byte) error {
-	for len(quantity) > 0 {
-		number, wire, rest, ok := readTag(quantity)
-		if !ok {
-			return malformed()
-		}
-		if number != textField {
-			if quantity, ok = skip(wire, rest); !ok {
-				return malformed()
-			}
-			continue
-		}
-		text, rest, ok := readBytes(rest)
-		if !ok {
-			return malformed()
-		}
+	return readFields(quantity, textField, func(_ int32, text []byte) error {
 		if !isCheapQuantity(text) {
 			return apierrors.NewBadRequest("a quantity is longer than Kubernetes can use: write it with fewer digits")
 		}
-		quantity = rest
-	}
-	return nil
+		return nil
+	})
 }
 
 // isCheapQuantity reports whether the text of a quantity takes no long time to parse.

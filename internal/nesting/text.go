@@ -19,25 +19,31 @@ const (
 	// deepestMessages is the same for messages in protobuf, of which a level of a
 	// schema is one. In JSON it is two: a property is in an object of properties.
 	deepestMessages = deepest / 2
-	// deepestPatched is how deep a JSON patch may make a definition, which is decoded
+	// DeepestPatched is how deep a JSON patch may make an object, which is decoded
 	// before a limit of its depth is seen to.
-	deepestPatched = 1000
+	DeepestPatched = 1000
 )
 
-// CheckText returns the reason, as an API status, why an object in a format of text
-// may not be decoded. The media type is without parameters. Schemas tells that its
-// API is that of CustomResourceDefinitions, which alone have types that contain
-// themselves.
-func CheckText(data []byte, mediaType string, schemas bool) error {
+// CheckText returns how many objects, arrays and nulls an object in a format of text
+// has, and the reason, as an API status, why it may not be decoded. The media type
+// is without parameters. Schemas tells that its API is that of
+// CustomResourceDefinitions, which alone have types that contain themselves.
+func CheckText(data []byte, mediaType string, schemas bool) (elements int, err error) {
 	switch mediaType {
 	case runtime.ContentTypeYAML, string(types.ApplyYAMLPatchType):
-		return checkYAML(data)
-	case string(types.JSONPatchType):
-		return checkPatch(data, schemas)
-	case "", runtime.ContentTypeJSON, string(types.MergePatchType), string(types.StrategicMergePatchType):
-		return checkJSON(data)
+		data = fromYAML(data)
+	case "", runtime.ContentTypeJSON, string(types.JSONPatchType), string(types.MergePatchType), string(types.StrategicMergePatchType):
+	default:
+		return 0, nil // CBOR, for which upstream has a limit of 64, or what it does not decode
 	}
-	return nil // CBOR, for which upstream has a limit of 64, or what it does not decode
+	elements, depth := measure(data)
+	switch {
+	case depth > deepest:
+		err = tooDeep(deepest)
+	case schemas && mediaType == string(types.JSONPatchType):
+		err = CheckPatch(data, deepest, DeepestPatched)
+	}
+	return elements, err
 }
 
 // tooDeep returns the refusal of an object that is deeper than a number of levels.
@@ -50,18 +56,16 @@ func TooMany(elements, limit int) error {
 	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the object has %d elements, and the limit is %d", elements, limit))
 }
 
-// checkPatch also adds up how deep a definition may be after a patch. A value is
-// at most as deep as it is below its path. A move or a copy may be of the deepest
-// part.
-func checkPatch(data []byte, schemas bool) error {
-	if err := checkJSON(data); err != nil || !schemas {
-		return err
-	}
+// CheckPatch returns the reason, as an API status, why a JSON patch may not be applied
+// to an object of a depth: it adds up how deep that may be then, and compares that with
+// a limit. A value is at most as deep as it is below its path. A move or a copy may be
+// of the deepest part.
+func CheckPatch(patch []byte, depth, limit int) error {
 	var operations []map[string]json.RawMessage
-	if err := json.Unmarshal(data, &operations); err != nil {
+	if err := json.Unmarshal(patch, &operations); err != nil {
 		return nil //nolint:nilerr // It is for the decoder to refuse.
 	}
-	levels := deepest
+	levels := depth
 	for _, o := range operations {
 		at := strings.Count(textOf(o["path"]), "/")
 		switch textOf(o["op"]) {
@@ -71,9 +75,9 @@ func checkPatch(data []byte, schemas bool) error {
 			levels = max(levels, at+Depth(o["value"]))
 		}
 	}
-	if levels > deepestPatched {
+	if levels > limit {
 		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
-			"the object could be nested deeper than %d levels after this patch: move and copy less, or send an update", deepestPatched))
+			"the object could be nested deeper than %d levels after this patch: add parts of it instead of moving and copying them", limit))
 	}
 	return nil
 }
@@ -85,44 +89,34 @@ func textOf(quoted json.RawMessage) string {
 	return text
 }
 
-// checkJSON also takes what is not JSON, which is for its decoder to refuse.
-func checkJSON(data []byte) error {
-	if Depth(data) > deepest {
-		return tooDeep(deepest)
-	}
-	return nil
-}
-
 // Depth returns how deeply a JSON text is nested, in objects and arrays.
 func Depth(text []byte) int {
-	most, depth := 0, 0
-	for c := range Structure(text) {
+	_, depth := measure(text)
+	return depth
+}
+
+// measure returns how many objects, arrays and nulls a JSON text has, and how deeply it
+// is nested. Other values take little more memory than bytes. It also takes what
+// is not JSON, which is for its decoder to refuse.
+func measure(text []byte) (elements, depth int) {
+	at := 0
+	for c := range structure(text) {
 		switch c {
 		case '{', '[':
-			depth++
-			most = max(most, depth)
+			elements++
+			at++
+			depth = max(depth, at)
 		case '}', ']':
-			depth--
+			at--
+		case 'n':
+			elements++
 		}
 	}
-	return most
+	return elements, depth
 }
 
-// Elements counts the objects, arrays and nulls of a JSON text. Other values take
-// little more memory than bytes.
-func Elements(text []byte) int {
-	count := 0
-	for c := range Structure(text) {
-		switch c {
-		case '{', '[', 'n':
-			count++
-		}
-	}
-	return count
-}
-
-// Structure returns the bytes of a JSON text that are not in its strings.
-func Structure(text []byte) iter.Seq[byte] {
+// structure returns the bytes of a JSON text that are not in its strings.
+func structure(text []byte) iter.Seq[byte] {
 	return func(yield func(byte) bool) {
 		inString := false
 		for i := 0; i < len(text); i++ {
@@ -138,14 +132,16 @@ func Structure(text []byte) iter.Seq[byte] {
 	}
 }
 
-// checkYAML converts YAML to JSON as upstream does.
-func checkYAML(data []byte) error {
-	if !json.Valid(data) {
-		converted, err := yaml.YAMLToJSON(data)
-		if err != nil {
-			return nil //nolint:nilerr // It is for the decoder to refuse.
-		}
-		data = converted
+// fromYAML converts YAML to JSON as upstream does, which repeats what aliases stand
+// for. It returns nothing for what is no YAML, which is for its decoder to refuse.
+// Most clients that send YAML send JSON.
+func fromYAML(data []byte) []byte {
+	if json.Valid(data) {
+		return data
 	}
-	return checkJSON(data)
+	converted, err := yaml.YAMLToJSON(data)
+	if err != nil {
+		return nil
+	}
+	return converted
 }

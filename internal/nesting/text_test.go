@@ -29,7 +29,7 @@ func TestCheckText(t *testing.T) {
 		}
 		return b.String()
 	}
-	const moves = (deepestPatched - deepest) / 2
+	const moves = (DeepestPatched - deepest) / 2
 	patch := func(operation string, times int) string {
 		return "[" + strings.Repeat(operation+",", times) + `{"op":"add","path":"/a","value":[{"/":"/"}]}]`
 	}
@@ -48,7 +48,7 @@ func TestCheckText(t *testing.T) {
 		"a patch that moves once more":     {patch(move, moves+1), "application/json-patch+json", tooLarge},
 		"a patch that copies":              {patch(`{"op":"copy","from":"/a","path":"/spec/b"}`, moves+1), "application/json-patch+json", tooLarge},
 		"a patch that adds":                {patch(`{"op":"add","path":"/spec/b","value":{}}`, 10_000), "application/json-patch+json", http.StatusOK},
-		"a patch with a deep path":         {patch(`{"op":"add","path":"`+strings.Repeat("/a", deepestPatched)+`","value":{}}`, 1), "application/json-patch+json", tooLarge},
+		"a patch with a deep path":         {patch(`{"op":"add","path":"`+strings.Repeat("/a", DeepestPatched)+`","value":{}}`, 1), "application/json-patch+json", tooLarge},
 		"a patch with other names":         {patch(`{"op":"move","Op":"add","path":"/spec/b","Path":""}`, moves+1), "application/json-patch+json", tooLarge},
 		"a patch with an escaped path":     {patch(`{"op":"\u006dove","path":"/spec\u002fb"}`, moves+1), "application/json-patch+json", tooLarge},
 		"a patch that is none":             {`{"op":"add"}`, "application/json-patch+json", http.StatusOK},
@@ -68,12 +68,29 @@ func TestCheckText(t *testing.T) {
 		"YAML deeper than upstream allows": {strings.Repeat("[", 20_000), yamlType, http.StatusOK},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := code(CheckText([]byte(tc.body), tc.mediaType, true)); got != tc.want {
-				t.Errorf("got %d, want %d", got, tc.want)
+			if _, err := CheckText([]byte(tc.body), tc.mediaType, true); code(err) != tc.want {
+				t.Errorf("got %d, want %d", code(err), tc.want)
 			}
 		})
 	}
-	if err := CheckText([]byte(patch(move, moves+1)), "application/json-patch+json", false); err != nil {
+	if _, err := CheckText([]byte(patch(move, moves+1)), "application/json-patch+json", false); err != nil {
 		t.Errorf("a long patch of another API: %v", err)
 	}
+	for depth, want := range map[int]int32{deepest: http.StatusOK, deepest + 1: tooLarge} {
+		if got := code(CheckPatch([]byte(patch(move, moves)), depth, DeepestPatched)); got != want {
+			t.Errorf("a patch of an object of depth %d: got %d, want %d", depth, got, want)
+		}
+	}
+}
+
+func FuzzCheckText(f *testing.F) {
+	f.Add([]byte(`{"a":[1,{}]}`), "application/json")
+	f.Add([]byte(`[{"op":"move","path":"/a/b"}]`), "application/json-patch+json")
+	f.Add([]byte("a: [&a b, *a]"), "application/yaml")
+	f.Fuzz(func(t *testing.T, data []byte, mediaType string) {
+		elements, err := CheckText(data, mediaType, true)
+		if elements < 0 || mediaType == "application/json" && elements > len(data) {
+			t.Errorf("got %d elements of %d bytes: %v", elements, len(data), err)
+		}
+	})
 }

@@ -38,6 +38,32 @@ func readVarint(data []byte) (value uint64, rest []byte, ok bool) {
 	return 0, nil, false
 }
 
+// readFields reads the fields of a message from the first to a last one, and skips
+// others. All are texts or messages: the decoder does not look at wire types.
+func readFields(message []byte, last int32, read func(number int32, value []byte) error) error {
+	for len(message) > 0 {
+		number, wire, rest, ok := readTag(message)
+		if !ok {
+			return malformed()
+		}
+		if number < 1 || number > last {
+			if message, ok = skip(wire, rest); !ok {
+				return malformed()
+			}
+			continue
+		}
+		value, rest, ok := readBytes(rest)
+		if !ok {
+			return malformed()
+		}
+		if err := read(number, value); err != nil {
+			return err
+		}
+		message = rest
+	}
+	return nil
+}
+
 // skip skips the value of a field.
 func skip(wire int, data []byte) (rest []byte, ok bool) {
 	var length int

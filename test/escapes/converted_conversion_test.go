@@ -83,10 +83,13 @@ func convertHostile(redirect func() string) kit.Answer {
 			return
 		case name == "huge":
 			for range 64 {
-				if _, err := w.Write([]byte(strings.Repeat(" ", 1<<20))); err != nil {
+				if _, err := w.Write([]byte("{" + strings.Repeat(" ", 1<<20))); err != nil {
 					return
 				}
 			}
+			return
+		case name == "protobuf":
+			_, _ = w.Write(reviewInProtobuf())
 			return
 		case tampered[name] != nil:
 			for _, raw := range review.Request.Objects {
@@ -275,7 +278,12 @@ var _ = Describe("The conversion webhooks of a converted tenant", Ordered, Conti
 
 	attack("the memory of the gateway, by a webhook that answers without an end", "idea: the answer is read as a whole", func(ctx SpecContext) {
 		calls(ctx, mine.At("/huge"))
-		Eventually(func() error { return convert(ctx, mallory) }).WithContext(ctx).Should(MatchError(ContainSubstring("request body too large")))
+		Eventually(func() error { return convert(ctx, mallory) }).WithContext(ctx).Should(MatchError(ContainSubstring("answers with more than")))
+	})
+
+	attack("the memory of the gateway, by a webhook that answers in protobuf", "idea: upstream's decoder looks at what it gets", func(ctx SpecContext) {
+		calls(ctx, mine.At("/protobuf"))
+		Eventually(func() error { return convert(ctx, mallory) }).WithContext(ctx).Should(MatchError(ContainSubstring("answers in protobuf")))
 	})
 
 	attack("the webhooks of others, by calling the gateway as the super cluster does", "idea: the endpoint is open to pods", func(ctx SpecContext) {

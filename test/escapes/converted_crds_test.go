@@ -134,6 +134,25 @@ var _ = Describe("The CRDs of a converted tenant", Ordered, ContinueOnFailure, f
 			}
 		})
 
+	attack("the super cluster's CPU, by a CRD that a JSON patch nests", "idea: moves put objects into each other", func(ctx SpecContext) {
+		const root, levels = "/spec/versions/0/schema/openAPIV3Schema/properties", 100
+		value := strings.Repeat(`{"not":`, levels-1) + "{}" + strings.Repeat("}", levels-1)
+		for _, a := range []struct {
+			path, patch string
+			code        int
+		}{
+			{"", nestingPatches(root)[1], http.StatusBadRequest},
+			{"", `[{"op":"add","path":"` + root + `","value":` + value + "}]", http.StatusBadRequest},
+			{"/status", nestingPatches(root)[1], http.StatusRequestEntityTooLarge},
+			{"/status", `[{"op":"copy","from":"/spec","path":"` + root + `"}]`, http.StatusRequestEntityTooLarge},
+			{"/status", `[{"op":"add","path":"` + root + `","value":` + value + "}]", http.StatusRequestEntityTooLarge},
+		} {
+			reply := mallory.Ask(ctx, http.MethodPatch, crdsPath+"/widgets.example.com"+a.path, a.patch, "Content-Type", string(types.JSONPatchType))
+			Expect(reply.Code).To(Equal(a.code), reply.Body)
+			Expect(reply.Body).To(ContainSubstring("nested"))
+		}
+	})
+
 	attack("a group of the platform, or of Kubernetes, by a CRD", "idea: the first to define a kind owns it", func(ctx SpecContext) {
 		platform := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "virtualclusters.tenancy.x-k8s.io"}}
 		Expect(kit.Get(ctx, super.Client, platform)).To(Succeed())

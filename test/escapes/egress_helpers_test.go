@@ -12,11 +12,13 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -383,4 +385,61 @@ func reviewInProtobuf() []byte {
 	const responseField, annotationsField, entries, padding = 2, 6, 10, 1000
 	return nestingtest.Object("admission.k8s.io/v1", "AdmissionReview",
 		nestingtest.In(nestingtest.Overlapping(annotationsField, entries, padding), responseField))
+}
+
+// patchWith answers as a webhook that mutates.
+func patchWith(patch string) http.HandlerFunc {
+	return kit.Decide(func(string, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		return &admissionv1.AdmissionResponse{Allowed: true, PatchType: new(admissionv1.PatchTypeJSONPatch), Patch: []byte(patch)}
+	}).ServeHTTP
+}
+
+// nestingPatches are JSON patches that make an object 9,000 levels deep at a path: by
+// a value, and by moves of what is flat.
+func nestingPatches(path string) []string {
+	const levels, by = 9_000, 5
+	add := func(value string) string { return `{"op":"add","path":"` + path + `","value":` + value + "}" }
+	return []string{
+		"[" + add(strings.Repeat(`{"not":`, levels)+"{}"+strings.Repeat("}", levels)) + "]",
+		"[" + add("{}") + "," + movesInto(path, "not", by, levels/by) + "]",
+	}
+}
+
+// movesInto are operations of a JSON patch that move what is at a path a number of levels
+// deeper, and do so again. The levels have a field each.
+func movesInto(path, field string, by, times int) string {
+	levels := strings.Repeat(`{"type":"object","`+field+`":`, by) + `{"type":"object"}` + strings.Repeat("}", by)
+	deeper := fmt.Sprintf(`{"op":"move","from":"%[1]s","path":"/x"},{"op":"add","path":"%[1]s","value":%[2]s},`+
+		`{"op":"move","from":"/x","path":"%[1]s%[3]s"},`, path, levels, strings.Repeat("/"+field, by))
+	return strings.TrimSuffix(strings.Repeat(deeper, times), ",")
+}
+
+// copies is a JSON patch that copies the metadata of an object into itself, which
+// doubles it each time. With as many as an attacker would use, the process would not
+// be there to answer.
+func copies() string {
+	const times = 20
+	operations := make([]string, times)
+	for i := range operations {
+		operations[i] = fmt.Sprintf(`{"op":"copy","from":"/metadata","path":"/metadata/x%d"}`, i)
+	}
+	return "[" + strings.Join(operations, ",") + "]"
+}
+
+// mutation returns why a mutating webhook does not let a tenant create a definition.
+func mutation(ctx context.Context, t *local.Tenant, webhook admissionregistrationv1.WebhookClientConfig) error {
+	GinkgoHelper()
+	label := fmt.Sprintf("w%d", time.Now().UnixNano())
+	create := kit.ForRequests("apiextensions.k8s.io", "customresourcedefinitions", admissionregistrationv1.Create)
+	kit.Temporarily(ctx, t.Client, kit.Mutating(label, webhook, create, func(w *admissionregistrationv1.MutatingWebhook) {
+		w.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"webhook": label}}
+	}))
+	crd := crdOf("mutated.example.com", map[string]string{"webhook": label})
+	crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Not = &apiextensionsv1.JSONSchemaProps{}
+	var answer error
+	Eventually(func(ctx context.Context) error { // an apiserver learns of a webhook a moment later
+		answer = t.Client.Create(ctx, crd.DeepCopy(), client.DryRunAll)
+		return answer
+	}).WithContext(ctx).ShouldNot(Succeed())
+	return answer
 }

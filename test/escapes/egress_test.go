@@ -275,6 +275,18 @@ var _ = Describe("The network of the platform, through a hosted apiserver", Orde
 			}
 		})
 
+		attack("definitions that the patches of webhooks nest 9,000 deep", "idea: a patch is text in an answer", func(ctx SpecContext) {
+			for _, patch := range nestingPatches("/spec/versions/0/schema/openAPIV3Schema/not") {
+				turn.Store(patchWith(patch))
+				Expect(mutation(ctx, mallory, served("backend", "/", backs.ca))).To(MatchError(ContainSubstring("nested deeper than 1000 levels")))
+			}
+		})
+
+		attack("definitions that the patches of webhooks copy into themselves", "idea: each copy doubles the object", func(ctx SpecContext) {
+			turn.Store(patchWith(copies()))
+			Expect(mutation(ctx, mallory, served("backend", "/", backs.ca))).To(MatchError(ContainSubstring("accumulated size increase of copy")))
+		})
+
 		attack("a webhook that the apiserver serves itself and that a pod redirects to loopback", cve8559, func(ctx SpecContext) {
 			redirectTo("https://" + loopback.String())
 			itself := served("kubernetes", podPath("plain", "proxy/turn"), nil)

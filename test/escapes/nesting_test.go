@@ -137,12 +137,7 @@ func attackWithNesting(isolation tenancyv1alpha1.Isolation, where string) {
 			root = "/spec/versions/0/schema/openAPIV3Schema/properties/a"
 			by   = 5 // levels
 		)
-		levels := strings.Repeat(`{"type":"object","additionalProperties":`, by) + `{"type":"object"}` + strings.Repeat("}", by)
-		deeper := fmt.Sprintf(`{"op":"move","from":"%[1]s","path":"/spec/x"},{"op":"add","path":"%[1]s","value":%[2]s},`+
-			`{"op":"move","from":"/spec/x","path":"%[1]s%[3]s"},`, root, levels, strings.Repeat("/additionalProperties", by))
-		patch := func(times int) []byte {
-			return []byte("[" + strings.Repeat(deeper, times) + `{"op":"test","path":"/kind","value":"CustomResourceDefinition"}]`)
-		}
+		patch := func(times int) []byte { return []byte("[" + movesInto(root, "additionalProperties", by, times) + "]") }
 		code, text := send(ctx, http.MethodPatch, path, "application/json-patch+json", patch(2_000))
 		Expect(code).To(Equal(http.StatusRequestEntityTooLarge), text)
 		code, text = send(ctx, http.MethodPatch, path, "application/json-patch+json", patch(100/by))

@@ -43,6 +43,18 @@ type Webhook struct {
 // Decide is what a webhook responds.
 type Decide func(path string, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse
 
+// ServeHTTP implements http.Handler.
+func (d Decide) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var review admissionv1.AdmissionReview
+	if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	review.Response = d(r.URL.Path, review.Request)
+	review.Response.UID, review.Request = review.Request.UID, nil
+	_ = json.NewEncoder(w).Encode(review) //nolint:errchkjson // the apiserver sees what is missing
+}
+
 // lastPod is the last number of an address in the network of pods with servers.
 var lastPod atomic.Int32
 
@@ -56,7 +68,15 @@ func webhookAddress(last int32) string { return fmt.Sprintf("198.18.%d.%d", os.G
 func StartWebhook(ctx context.Context, super *local.SuperCluster, t *local.Tenant, namespace, name string, decide Decide) *Webhook {
 	GinkgoHelper()
 	w := &Webhook{Namespace: namespace, Name: name}
-	w.start(ctx, super, t, w.handler(decide))
+	w.start(ctx, super, t, w.keep(decide))
+	return w
+}
+
+// StartAnswering starts a webhook that answers as a handler does, which keeps no calls.
+func StartAnswering(ctx context.Context, super *local.SuperCluster, t *local.Tenant, namespace, name string, answer http.Handler) *Webhook {
+	GinkgoHelper()
+	w := &Webhook{Namespace: namespace, Name: name}
+	w.start(ctx, super, t, answer)
 	return w
 }
 
@@ -133,20 +153,14 @@ func (w *Webhook) listen(ctx context.Context, handler http.Handler) *net.TCPAddr
 	return address
 }
 
-func (w *Webhook) handler(decide Decide) http.Handler {
-	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
-		var review admissionv1.AdmissionReview
-		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
-			http.Error(out, err.Error(), http.StatusBadRequest)
-			return
-		}
+// keep adds requests to the calls before they are decided about.
+func (w *Webhook) keep(decide Decide) Decide {
+	return func(path string, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 		w.mu.Lock()
-		w.calls = append(w.calls, *review.Request)
+		w.calls = append(w.calls, *r)
 		w.mu.Unlock()
-		review.Response = decide(r.URL.Path, review.Request)
-		review.Response.UID, review.Request = review.Request.UID, nil
-		_ = json.NewEncoder(out).Encode(review)
-	})
+		return decide(path, r)
+	}
 }
 
 // Calls returns the requests since the last time, and forgets them.

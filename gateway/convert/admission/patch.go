@@ -4,15 +4,23 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	mergepatch "github.com/evanphx/json-patch/v5"
 	"gomodules.xyz/jsonpatch/v2"
+	jsonpatchv4 "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/virtualcluster/virtualcluster/gateway/convert/document"
+	"github.com/virtualcluster/virtualcluster/internal/nesting"
 )
+
+// limitCopies limits what JSON patches of webhooks and policies copy. Upstream's engine
+// leaves that to a setting of its library, which an apiserver makes for its whole
+// process.
+func limitCopies() { atomic.StoreInt64(&jsonpatchv4.AccumulatedCopySizeLimit, document.MaxBytes) }
 
 // errIdentity is a webhook or policy that makes another object of one.
 var errIdentity = errors.New("webhooks and policies cannot change the type, the name or the namespace of an object")
@@ -41,6 +49,9 @@ func patchOf(t target, super []byte, before, after document.Object) ([]byte, err
 	to, err := down(t, after)
 	if err != nil {
 		return nil, err
+	}
+	if depth := nesting.Depth(to); depth > document.MaxDepth && depth > nesting.Depth(from) {
+		return nil, document.ErrTooDeep
 	}
 	difference, err := mergepatch.CreateMergePatch(from, to)
 	if err != nil {

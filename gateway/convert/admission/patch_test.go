@@ -3,9 +3,12 @@ package admission
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
+	jsonpatchv4 "gopkg.in/evanphx/json-patch.v4"
 
 	"github.com/virtualcluster/virtualcluster/gateway/convert/document"
 	"github.com/virtualcluster/virtualcluster/gateway/convert/kinds"
@@ -143,5 +146,50 @@ func TestPatchOfRefuses(t *testing.T) {
 	reserved := `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"shop","uid":"u","labels":{"tenancy.x-k8s.io/converted":"x"}},"spec":{}}`
 	if _, err := patchOf(pod, []byte(before), parsed(t, before), parsed(t, reserved)); err == nil {
 		t.Error("a label of the platform was accepted")
+	}
+}
+
+// TestPatchOfDeepObjects: one that was stored deep can be changed, and gets no deeper.
+func TestPatchOfDeepObjects(t *testing.T) {
+	pod := target{kind: kinds.Find("", "pods"), namer: naming.Namer{Key: key, Namespaces: shop{}}}
+	nested := func(levels int) document.Object {
+		deep := strings.Repeat(`{"a":`, levels-1) + "{}" + strings.Repeat("}", levels-1)
+		object, err := document.ParseTrusted([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"a":` + deep + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return object
+	}
+	const most = document.MaxDepth - 1
+	for name, tc := range map[string]struct {
+		before, after int
+		want          error
+	}{
+		"a flat one":                  {1, most, nil},
+		"one that gets too deep":      {1, most + 1, document.ErrTooDeep},
+		"a deep one":                  {most + 2, most + 2, nil},
+		"a deep one that gets deeper": {most + 2, most + 3, document.ErrTooDeep},
+	} {
+		if _, err := patchOf(pod, []byte("{}"), nested(tc.before), nested(tc.after)); !errors.Is(err, tc.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestCopiesAreLimited: each of these copies doubles the object.
+func TestCopiesAreLimited(t *testing.T) {
+	NewTenants()
+	const times = 20
+	operations := make([]string, times)
+	for i := range operations {
+		operations[i] = fmt.Sprintf(`{"op":"copy","from":"/metadata","path":"/metadata/x%d"}`, i)
+	}
+	patch, err := jsonpatchv4.DecodePatch([]byte("[" + strings.Join(operations, ",") + "]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = patch.Apply([]byte(`{"metadata":{"name":"a"}}`))
+	if _, tooLarge := errors.AsType[*jsonpatchv4.AccumulatedCopySizeError](err); !tooLarge {
+		t.Errorf("a patch that copies 25 MB: %v", err)
 	}
 }

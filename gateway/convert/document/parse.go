@@ -19,11 +19,11 @@ type Object = map[string]any
 // Bounds of documents from a tenant. The size is that of upstream's apiserver.
 const (
 	MaxBytes = 3 << 20
-	maxDepth = 100
+	MaxDepth = 100
 )
 
 // ErrTooDeep is a document that is nested too deeply.
-var ErrTooDeep = fmt.Errorf("the document is nested more than %d levels deep", maxDepth)
+var ErrTooDeep = fmt.Errorf("the document is nested more than %d levels deep", MaxDepth)
 
 // errNoObject is a document of another JSON type.
 var errNoObject = errors.New("the document is not a JSON object")
@@ -53,7 +53,7 @@ func parse(data []byte, into *any) error {
 	if len(data) > MaxBytes {
 		return fmt.Errorf("the document is larger than %d bytes", MaxBytes)
 	}
-	if nesting.Depth(data) > maxDepth {
+	if nesting.Depth(data) > MaxDepth {
 		return ErrTooDeep
 	}
 	strict, err := kjson.UnmarshalStrict(data, into, kjson.DisallowDuplicateFields)

@@ -241,7 +241,7 @@ func (c *Controller) reconcile(ctx context.Context, key, name string) error {
 func configOf(api http.Handler) *rest.Config {
 	config := webhooks.Itself(api)
 	config.Timeout = timeout
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return webhooks.Bounded(next, maxDocument) })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return bounded{next} })
 	return config
 }
 

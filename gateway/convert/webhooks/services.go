@@ -1,6 +1,6 @@
 // Package webhooks calls the webhooks of converted tenants: their Services lead to
 // pods of the tenant, all connections go through the tenant's network, and
-// responses end.
+// answers are bounded.
 package webhooks
 
 import (
@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/virtualcluster/virtualcluster/internal/egress"
+	"github.com/virtualcluster/virtualcluster/internal/webhookanswers"
 )
 
 // Services resolves Services of a tenant to addresses of their pods. It asks for
@@ -82,13 +83,14 @@ func (l live) GetEndpointSlices(namespace, service string) ([]*discoveryv1.Endpo
 const Timeout = 28 * time.Second
 
 // Clients returns what makes the clients of a tenant's webhooks: they have no
-// credentials, connect through the tenant's network only, and read little.
+// credentials, connect through the tenant's network only, and their answers are
+// bounded.
 func Clients(network egress.Network) webhook.AuthenticationInfoResolverWrapper {
 	config := func() *rest.Config {
 		return &rest.Config{
 			Dial:          network.Dialer(egress.Webhooks),
 			Proxy:         func(*http.Request) (*url.URL, error) { return nil, nil },
-			WrapTransport: func(next http.RoundTripper) http.RoundTripper { return yielding{Bounded(next, maxResponse)} },
+			WrapTransport: func(next http.RoundTripper) http.RoundTripper { return yielding{webhookanswers.Bound(next)} },
 			Timeout:       Timeout,
 		}
 	}
@@ -98,26 +100,4 @@ func Clients(network egress.Network) webhook.AuthenticationInfoResolverWrapper {
 			ClientConfigForServiceFunc: func(string, string, int) (*rest.Config, error) { return config(), nil },
 		}
 	}
-}
-
-// maxResponse is how much of a webhook's response is read, in bytes.
-const maxResponse = 8 << 20
-
-// Bounded sends requests of which at most a number of bytes of each response are
-// read, and which are not sent again at a time that the server chooses.
-func Bounded(next http.RoundTripper, most int64) http.RoundTripper { return bounded{next, most} }
-
-type bounded struct {
-	next http.RoundTripper
-	most int64
-}
-
-// RoundTrip implements http.RoundTripper.
-func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
-	response, err := b.next.RoundTrip(r)
-	if err == nil {
-		response.Header.Del("Retry-After")
-		response.Body = http.MaxBytesReader(nil, response.Body, b.most)
-	}
-	return response, err
 }

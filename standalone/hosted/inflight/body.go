@@ -78,7 +78,7 @@ func (b *body) check(data []byte) (elements int, err error) {
 	if kind == runtime.ContentTypeProtobuf {
 		return b.types.Check(data, AssumedKind(b.info, b.types))
 	}
-	return textElements(data, kind), nesting.CheckText(data, kind, b.info.APIGroup == apiextensions.GroupName)
+	return nesting.CheckText(data, kind, b.info.APIGroup == apiextensions.GroupName)
 }
 
 // kindOfMedia returns a media type without its parameters. For patches, upstream

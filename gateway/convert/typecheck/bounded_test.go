@@ -1,4 +1,4 @@
-package webhooks
+package typecheck
 
 import (
 	"errors"
@@ -17,13 +17,13 @@ func (server) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{Header: http.Header{"Retry-After": {"3600"}}, Body: io.NopCloser(endless{})}, nil
 }
 
-// TestResponsesEnd: of what a webhook sends without an end, little is read.
+// TestResponsesEnd: of a document that does not end, little is read.
 func TestResponsesEnd(t *testing.T) {
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://example.com", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := Bounded(server{}, maxResponse).RoundTrip(r)
+	response, err := bounded{server{}}.RoundTrip(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestResponsesEnd(t *testing.T) {
 		t.Errorf("it is sent again after %s s", after)
 	}
 	data, err := io.ReadAll(response.Body)
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); !tooLarge || len(data) > maxResponse {
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); !tooLarge || len(data) > maxDocument {
 		t.Errorf("read %d bytes: %v", len(data), err)
 	}
 }
