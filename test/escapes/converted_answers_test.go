@@ -29,8 +29,8 @@ var _ = Describe("The answers of the webhooks of a converted tenant", Ordered, f
 		turn           atomic.Value // of type http.HandlerFunc
 	)
 	create := kit.ForRequests("", "configmaps", admissionregistrationv1.Create)
-	settings := func(labels map[string]string) *corev1.ConfigMap {
-		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "settings", Labels: labels}}
+	settings := func() *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "settings"}}
 	}
 	// refusal returns why an answer does not let mallory create a ConfigMap.
 	refusal := func(ctx context.Context, answer http.HandlerFunc) error {
@@ -38,7 +38,7 @@ var _ = Describe("The answers of the webhooks of a converted tenant", Ordered, f
 		turn.Store(answer)
 		var err error
 		Eventually(func() error {
-			err = mallory.Client.Create(ctx, settings(nil), client.DryRunAll)
+			err = mallory.Client.Create(ctx, settings(), client.DryRunAll)
 			return err
 		}).WithContext(ctx).ShouldNot(Succeed())
 		return err
@@ -55,7 +55,7 @@ var _ = Describe("The answers of the webhooks of a converted tenant", Ordered, f
 		}))
 		kit.Temporarily(ctx, mallory.Client, kit.Mutating("answers", mine.At("/"), create))
 	})
-	AfterEach(func(ctx SpecContext) { Expect(alice.Client.Create(ctx, settings(nil), client.DryRunAll)).To(Succeed()) })
+	AfterEach(func(ctx SpecContext) { Expect(alice.Client.Create(ctx, settings(), client.DryRunAll)).To(Succeed()) })
 
 	attack("the memory of the gateway, by an answer in protobuf, also if it is called JSON", "idea: upstream's decoder looks at what it gets", func(ctx SpecContext) {
 		for _, mediaType := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {

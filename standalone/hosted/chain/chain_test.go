@@ -27,7 +27,10 @@ func TestEqualNames(t *testing.T) {
 	createNamespace(t, blue, "team")
 	configMaps := red.CoreV1().ConfigMaps("team")
 	others := blue.CoreV1().ConfigMaps("team")
-	watched, err := others.Watch(t.Context(), metav1.ListOptions{})
+	before, err := others.List(t.Context(), metav1.ListOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	// Without a version, a watch lists first, which may be after all that follows.
+	watched, err := others.Watch(t.Context(), metav1.ListOptions{ResourceVersion: before.ResourceVersion})
 	g.Expect(err).NotTo(HaveOccurred())
 	defer watched.Stop()
 
