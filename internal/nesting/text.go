@@ -22,6 +22,9 @@ const (
 	// DeepestPatched is how deep a JSON patch may make an object, which is decoded
 	// before a limit of its depth is seen to.
 	DeepestPatched = 1000
+	// mostOperations is upstream's limit for the patches of clients. Inserts at the
+	// beginning of a list move all that is in it.
+	mostOperations = 10_000
 )
 
 // CheckText returns how many objects, arrays and nulls an object in a format of text
@@ -57,13 +60,17 @@ func TooMany(elements, limit int) error {
 }
 
 // CheckPatch returns the reason, as an API status, why a JSON patch may not be applied
-// to an object of a depth: it adds up how deep that may be then, and compares that with
-// a limit. A value is at most as deep as it is below its path. A move or a copy may be
+// to an object of a depth. It may have 10,000 operations. It adds up how deep the object
+// may be then, and compares that with a limit. A value is at most as deep as it is below its path. A move or a copy may be
 // of the deepest part.
 func CheckPatch(patch []byte, depth, limit int) error {
 	var operations []map[string]json.RawMessage
 	if err := json.Unmarshal(patch, &operations); err != nil {
 		return nil //nolint:nilerr // It is for the decoder to refuse.
+	}
+	if len(operations) > mostOperations {
+		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
+			"the patch has %d operations, and the limit is %d", len(operations), mostOperations))
 	}
 	levels := depth
 	for _, o := range operations {

@@ -66,7 +66,7 @@ func (c *ControlPlane) filter(config *genericapiserver.Config) inflight.Filter {
 		Tenant:     func(context.Context) (*inflight.Tenant, error) { return c.requests, nil },
 		IsPlatform: func(r *http.Request) bool { return c.creds.isPlatform(r.TLS) },
 		Resolver:   config.RequestInfoResolver, IsLongRunning: config.LongRunningFunc, IsInternal: isInternal,
-		Types: decodedTypes(),
+		CallsWebhook: chain.CallsWebhook, Types: decodedTypes(),
 	}
 }
 

@@ -98,6 +98,7 @@ func TestReachedLimits(t *testing.T) {
 		"reads":                        {rejecting(inflight.ReasonReads, 1), tenancyv1alpha1.ReasonRequestsThrottled, "of the kind read were in flight than the limit of 10"},
 		"writes":                       {rejecting(inflight.ReasonWrites, 1), tenancyv1alpha1.ReasonRequestsThrottled, "of the kind write were in flight than the limit of 20"},
 		"watches":                      {rejecting(inflight.ReasonWatches, 1), tenancyv1alpha1.ReasonRequestsThrottled, "of the kind watch were in flight than the limit of 30"},
+		"calls of webhooks":            {rejecting(inflight.ReasonWebhooks, 1), tenancyv1alpha1.ReasonRequestsThrottled, "of the kind webhook were in flight than the limit of 20"},
 		"memory":                       {rejecting(inflight.ReasonMemory, 1), tenancyv1alpha1.ReasonRequestsThrottled, "which take 20Mi"},
 		"other clusters' requests":     {rejecting(inflight.ReasonHost, 1), "", ""},
 		"pressure":                     {rejecting(inflight.ReasonPressure, 1), tenancyv1alpha1.ReasonMemoryPressure, "take the most, 20Mi"},

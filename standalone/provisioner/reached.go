@@ -43,6 +43,7 @@ func limits() []limit {
 		{tenancyv1alpha1.ReasonRequestsThrottled, requests(inflight.ReasonReads), nil, describeRequests(inflight.Read)},
 		{tenancyv1alpha1.ReasonRequestsThrottled, requests(inflight.ReasonWrites), nil, describeRequests(inflight.Write)},
 		{tenancyv1alpha1.ReasonRequestsThrottled, requests(inflight.ReasonWatches), nil, describeRequests(inflight.Watch)},
+		{tenancyv1alpha1.ReasonRequestsThrottled, requests(inflight.ReasonWebhooks), nil, describeRequests(inflight.WebhookCall)},
 		{tenancyv1alpha1.ReasonRequestsThrottled, requests(inflight.ReasonMemory), nil, describeMemory},
 		{tenancyv1alpha1.ReasonWritesThrottled, writes(quota.ReasonPace), nil, describePace},
 	}

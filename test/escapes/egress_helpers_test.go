@@ -206,14 +206,21 @@ func rejection(ctx context.Context, t *local.Tenant, webhook admissionregistrati
 	}
 	kit.Create(ctx, t.Client, configuration)
 	DeferCleanup(func(ctx SpecContext) { Expect(t.Client.Delete(ctx, configuration)).To(Succeed()) })
-	var answer error
-	Eventually(func(ctx context.Context) error { // an apiserver learns of a webhook a moment later
-		answer = t.Client.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-			Namespace: egressNamespace, GenerateName: "asks-", Labels: map[string]string{"webhook": label},
-		}})
-		return answer
+	return refusal(ctx, t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: egressNamespace, GenerateName: "asks-", Labels: map[string]string{"webhook": label},
+	}})
+}
+
+// refusal returns why a tenant cannot create an object, once its apiserver has
+// learned of the webhook that refuses it.
+func refusal(ctx context.Context, t *local.Tenant, object client.Object) error {
+	GinkgoHelper()
+	var err error
+	Eventually(func(ctx context.Context) error {
+		err = t.Client.Create(ctx, object.DeepCopyObject().(client.Object), client.DryRunAll)
+		return err
 	}).WithContext(ctx).ShouldNot(Succeed())
-	return answer
+	return err
 }
 
 // shouldNotBeAllowed asserts that a tenant's error says that a connection is
@@ -309,6 +316,13 @@ func shouldBeUnavailable(ctx context.Context, t *local.Tenant, api *unstructured
 		conditions, _, err := unstructured.NestedSlice(api.Object, "status", "conditions")
 		return fmt.Sprint(conditions), err
 	}).WithContext(ctx).Should(And(ContainSubstring(notAllowed), ContainSubstring("False")))
+}
+
+// shouldBecomeAvailable asserts that an aggregated API is served.
+func shouldBecomeAvailable(ctx context.Context, t *local.Tenant, api *unstructured.Unstructured) {
+	GinkgoHelper()
+	Eventually(kit.Read(ctx, t.Client, api)).Should(HaveField("Object", HaveKeyWithValue("status", HaveKeyWithValue("conditions",
+		ContainElement(And(HaveKeyWithValue("type", "Available"), HaveKeyWithValue("status", "True")))))))
 }
 
 // callAvailable writes into the status of a tenant's aggregated API that it is
@@ -426,6 +440,14 @@ func copies() string {
 	return "[" + strings.Join(operations, ",") + "]"
 }
 
+// inserts is a JSON patch that inserts at the beginning of a list, which moves all that
+// is in it each time. The time is quadratic: an attacker would send several times as
+// many.
+func inserts() string {
+	const times = 10_001
+	return `[{"op":"add","path":"/inserted","value":[]}` + strings.Repeat(`,{"op":"add","path":"/inserted/0","value":0}`, times-1) + "]"
+}
+
 // mutation returns why a mutating webhook does not let a tenant create a definition.
 func mutation(ctx context.Context, t *local.Tenant, webhook admissionregistrationv1.WebhookClientConfig) error {
 	GinkgoHelper()
@@ -436,10 +458,5 @@ func mutation(ctx context.Context, t *local.Tenant, webhook admissionregistratio
 	}))
 	crd := crdOf("mutated.example.com", map[string]string{"webhook": label})
 	crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Not = &apiextensionsv1.JSONSchemaProps{}
-	var answer error
-	Eventually(func(ctx context.Context) error { // an apiserver learns of a webhook a moment later
-		answer = t.Client.Create(ctx, crd.DeepCopy(), client.DryRunAll)
-		return answer
-	}).WithContext(ctx).ShouldNot(Succeed())
-	return answer
+	return refusal(ctx, t, crd)
 }

@@ -287,12 +287,24 @@ var _ = Describe("The network of the platform, through a hosted apiserver", Orde
 			Expect(mutation(ctx, mallory, served("backend", "/", backs.ca))).To(MatchError(ContainSubstring("accumulated size increase of copy")))
 		})
 
+		attack("definitions that the patches of webhooks change 10,001 times", "idea: each insert moves what was inserted before", func(ctx SpecContext) {
+			turn.Store(patchWith(inserts()))
+			Expect(mutation(ctx, mallory, served("backend", "/", backs.ca))).To(MatchError(ContainSubstring("the patch has 10001 operations")))
+		})
+
 		attack("a webhook that the apiserver serves itself and that a pod redirects to loopback", cve8559, func(ctx SpecContext) {
+			const group = "redirects.example.com"
+			turn.Store(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+			shouldBecomeAvailable(ctx, mallory, aggregate(ctx, mallory, group, "backend", 443))
 			redirectTo("https://" + loopback.String())
-			itself := served("kubernetes", podPath("plain", "proxy/turn"), nil)
-			itself.Service.Namespace = metav1.NamespaceDefault
-			shouldNotBeAllowed(rejection(ctx, mallory, itself))
-			shouldNotBeAllowed(rejection(ctx, mallory, at("https://kubernetes.default.svc"+podPath("plain", "proxy/turn"))))
+			for path, answer := range map[string]string{
+				"/apis/" + group + "/v1/reviews": "redirect", podPath("plain", "proxy/turn"): "has to be an aggregated API",
+			} {
+				itself := served("kubernetes", path, nil)
+				itself.Service.Namespace = metav1.NamespaceDefault
+				Expect(rejection(ctx, mallory, itself)).To(MatchError(ContainSubstring(answer)))
+				Expect(rejection(ctx, mallory, at("https://kubernetes.default.svc"+path))).To(MatchError(ContainSubstring(answer)))
+			}
 		})
 
 		attack("another tenant's pod", review, func(ctx SpecContext) {

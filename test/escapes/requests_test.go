@@ -78,15 +78,6 @@ func attackWithRequests(isolation tenancyv1alpha1.Isolation, where string) {
 		works++
 		shouldSync(ctx, alice, ns, fmt.Sprintf("works-%d", works))
 	}
-	// throttled asserts that an admin sees that the tenant is at a limit.
-	throttled := func(ctx context.Context, message string) {
-		GinkgoHelper()
-		vc := &tenancyv1alpha1.VirtualCluster{ObjectMeta: metav1.ObjectMeta{Namespace: mallory.VC.Namespace, Name: mallory.VC.Name}}
-		Eventually(kit.Read(ctx, super.Client, vc)).
-			Should(HaveField("Status.Conditions", ContainElement(And(
-				HaveField("Type", tenancyv1alpha1.ConditionWithinLimits), HaveField("Status", metav1.ConditionFalse),
-				HaveField("Message", ContainSubstring(message))))))
-	}
 	// open sends a request whose response is not read to its end.
 	open := func(ctx context.Context, method, path, mediaType string, body io.Reader) (*http.Response, error) {
 		r, err := http.NewRequestWithContext(ctx, method, mallory.Config.Host+path, body)
@@ -116,7 +107,7 @@ func attackWithRequests(isolation tenancyv1alpha1.Isolation, where string) {
 		code, _ := request(ctx, impostor, http.MethodGet, "/api/v1/namespaces/"+ns+"/configmaps?watch=1&timeoutSeconds=1", nil)
 		Expect(code).To(Equal(http.StatusTooManyRequests), "only the platform's key exempts from limits")
 		aliceWorks(ctx)
-		throttled(ctx, "the kind watch were in flight than the limit of 100")
+		shouldBeThrottled(ctx, mallory, "the kind watch were in flight than the limit of 100")
 		end()
 		Eventually(func(g Gomega) {
 			response, err := open(ctx, http.MethodGet, "/api/v1/namespaces/"+ns+"/configmaps?watch=1&timeoutSeconds=1", "", nil)
@@ -188,12 +179,12 @@ func attackWithRequests(isolation tenancyv1alpha1.Isolation, where string) {
 		Eventually(oneMore).WithContext(ctx).Should(And(HavePrefix("429"), ContainSubstring("as many writes in flight as it may have")))
 		aliceWorks(ctx)
 		Expect(mallory.Client.List(ctx, &corev1.ConfigMapList{})).To(Succeed(), "reads have places of their own")
-		throttled(ctx, "the kind write were in flight than the limit of 10")
+		shouldBeThrottled(ctx, mallory, "the kind write were in flight than the limit of 10")
 	})
 
 	attack("bodies without an end and without a length"+where, "idea: each may become as large as the largest", func(ctx SpecContext) {
 		hold(ctx, 2*fewest, -1)
-		throttled(ctx, "requests wait for the memory of others")
+		shouldBeThrottled(ctx, mallory, "requests wait for the memory of others")
 		aliceWorks(ctx)
 		Expect(oneMore(ctx)).To(HavePrefix("201"), "small writes do not wait for large ones")
 	})
@@ -246,7 +237,7 @@ func attackWithRequests(isolation tenancyv1alpha1.Isolation, where string) {
 		})...)).To(Succeed())
 		Expect(limited.Load()).To(BeTrue(), "after %d writes", sent.Load())
 		aliceWorks(ctx)
-		throttled(ctx, "more was written than 20 times")
+		shouldBeThrottled(ctx, mallory, "more was written than 20 times")
 	})
 
 	attack("a compressed body that is a gigabyte"+where, "CVE-2019-11253 and archive bombs", func(ctx SpecContext) {
@@ -302,4 +293,13 @@ func attackWithRequests(isolation tenancyv1alpha1.Isolation, where string) {
 func protobufPod(spec []byte) string {
 	const specField = 2
 	return string(nestingtest.Object("v1", "Pod", nestingtest.In(spec, specField)))
+}
+
+// shouldBeThrottled asserts that an admin sees that a tenant is at a limit.
+func shouldBeThrottled(ctx context.Context, t *local.Tenant, message string) {
+	GinkgoHelper()
+	vc := &tenancyv1alpha1.VirtualCluster{ObjectMeta: metav1.ObjectMeta{Namespace: t.VC.Namespace, Name: t.VC.Name}}
+	Eventually(kit.Read(ctx, super.Client, vc)).Should(HaveField("Status.Conditions", ContainElement(And(
+		HaveField("Type", tenancyv1alpha1.ConditionWithinLimits), HaveField("Status", metav1.ConditionFalse),
+		HaveField("Message", ContainSubstring(message))))))
 }

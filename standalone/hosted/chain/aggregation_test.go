@@ -8,10 +8,13 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
@@ -85,6 +88,8 @@ func (e *extension) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			"server": e.tenant, "user": r.Header.Get("X-Remote-User"), "proxy": r.TLS.PeerCertificates[0].Subject.CommonName,
 			"token": r.Header.Get("Authorization"),
 		}
+	case list + "/reviews":
+		answer = e.refuse(r)
 	case "/openapi/v2":
 		answer = map[string]any{"swagger": "2.0", "info": map[string]string{"title": "metrics", "version": "v1"}, "paths": map[string]any{
 			list + "/who": map[string]any{"get": map[string]any{
@@ -106,6 +111,18 @@ func (e *extension) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := json.NewEncoder(w).Encode(answer); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 	}
+}
+
+// refuse is the answer to a review of an admission or a conversion.
+func (e *extension) refuse(r *http.Request) map[string]any {
+	var review map[string]any
+	if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
+		return nil
+	}
+	asked, _ := review["request"].(map[string]any)
+	reason := map[string]any{"status": metav1.StatusFailure, "message": "refused by " + e.tenant + " for " + r.Header.Get("X-Remote-User")}
+	review["response"] = map[string]any{"uid": asked["uid"], "allowed": false, "status": reason, "result": reason}
+	return review
 }
 
 // writeEndlessly writes until that fails, and returns how many bytes it wrote.
@@ -220,6 +237,45 @@ func TestAggregatedAPIs(t *testing.T) {
 	_, err = who(t, red)
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(who(t, blue)).To(HaveKeyWithValue("server", "blue"))
+}
+
+// TestAggregatedAPIThatIsAWebhook: of admission and of conversions, at the Service of the
+// apiserver. Its calls differ from other requests of the control plane.
+func TestAggregatedAPIThatIsAWebhook(t *testing.T) {
+	g := NewWithT(t)
+	c, _ := newChain(t)
+	red := newExtension(t, "red")
+	var calls, others atomic.Int32
+	spec := red.spec(t)
+	spec.Wrap = func(apis http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if chain.CallsWebhook(r.Context()) {
+				calls.Add(1)
+			} else {
+				others.Add(1)
+			}
+			apis.ServeHTTP(w, r)
+		})
+	}
+	tenant, err := c.Add(spec)
+	g.Expect(err).NotTo(HaveOccurred())
+	createExtension(t, tenant, red)
+	g.Expect(calls.Load()).To(BeZero())
+	g.Expect(others.Load()).NotTo(BeZero())
+
+	path := "/apis/" + metricsVersion + "/reviews"
+	createMutating(t, tenant.Client(), admissionregistrationv1.MutatingWebhook{ClientConfig: admissionregistrationv1.WebhookClientConfig{
+		Service: &admissionregistrationv1.ServiceReference{Namespace: "default", Name: "kubernetes", Path: &path},
+	}})
+	refused := MatchError(ContainSubstring("refused by red for system:apiserver"))
+	g.Expect(createConfigMap(t, tenant.Client(), "x")).To(refused)
+	g.Expect(calls.Load()).To(BeEquivalentTo(1))
+
+	define(t, tenant, convertedDefinition(&apiextensionsv1.WebhookClientConfig{URL: new("https://kubernetes.default.svc" + path)}))
+	createGadget(t, tenant)
+	_, err = convertedGadget(t, tenant)
+	g.Expect(err).To(refused)
+	g.Expect(calls.Load()).To(BeNumerically(">", 1))
 }
 
 // TestAggregatorExpires: it ends without requests, and serves the next one.

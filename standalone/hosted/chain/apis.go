@@ -69,6 +69,10 @@ func (c *Chain) addedBy(ctx context.Context) (found added, err error) {
 // serveAPIs serves the APIs of a tenant: the built-in ones, and those that the
 // tenant has added.
 func (c *Chain) serveAPIs(w http.ResponseWriter, r *http.Request) {
+	if CallsWebhook(r.Context()) {
+		c.serveWebhook(w, r)
+		return
+	}
 	serve := c.different(r.URL.Path)
 	if serve == nil {
 		c.limited(r).ServeHTTP(w, r)
@@ -105,16 +109,26 @@ const apisSegment = "apis"
 // different returns what serves a path that is different for a tenant that has
 // added APIs, or nil for another path.
 func (c *Chain) different(path string) func(added, http.ResponseWriter, *http.Request) {
-	switch parts := splitPath(path); {
+	parts := splitPath(path)
+	switch _, isAdded := c.addedVersion(path); {
+	case isAdded:
+		return c.serveAdded
 	case parts[0] == apisSegment && len(parts) <= 2:
 		return c.serveGroups
 	case parts[0] == "openapi":
 		return c.serveOpenAPI
-	case parts[0] == apisSegment && !c.builtIn.discovery.has(parts[1], parts[2]):
-		return c.serveAdded
 	default:
 		return nil
 	}
+}
+
+// addedVersion returns the version of a group in a path, unless it is built in.
+func (c *Chain) addedVersion(path string) (version schema.GroupVersion, ok bool) {
+	parts := splitPath(path)
+	if parts[0] != apisSegment || len(parts) <= 2 || c.builtIn.discovery.has(parts[1], parts[2]) {
+		return version, false
+	}
+	return schema.GroupVersion{Group: parts[1], Version: parts[2]}, true
 }
 
 // serveAdded serves a version of a group that is not built in.

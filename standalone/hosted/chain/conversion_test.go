@@ -68,29 +68,39 @@ func TestConversion(t *testing.T) {
 	for _, name := range []string{"red", "blue"} {
 		ca, network := newConverter(t, name)
 		tenant, _ := addWithNetwork(t, c, name, network)
-		definition := gadgetDefinition("example.org", "v1beta1", "v1")
-		for i := range definition.Spec.Versions {
-			definition.Spec.Versions[i].Schema.OpenAPIV3Schema = &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
-		}
-		definition.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
-			Strategy: apiextensionsv1.WebhookConverter,
-			Webhook: &apiextensionsv1.WebhookConversion{
-				ConversionReviewVersions: []string{"v1"},
-				ClientConfig: &apiextensionsv1.WebhookClientConfig{
-					CABundle: ca, Service: &apiextensionsv1.ServiceReference{Namespace: "team", Name: "hook"},
-				},
-			},
-		}
-		define(t, tenant, definition)
+		define(t, tenant, convertedDefinition(&apiextensionsv1.WebhookClientConfig{
+			CABundle: ca, Service: &apiextensionsv1.ServiceReference{Namespace: "team", Name: "hook"},
+		}))
 		createGadget(t, tenant)
-		beta := schema.GroupVersionResource{Group: "example.org", Version: "v1beta1", Resource: "gadgets"}
-		client, err := dynamic.NewForConfig(tenant.Config())
-		g.Expect(err).NotTo(HaveOccurred())
-		found, err := client.Resource(beta).Namespace("team").Get(t.Context(), "x", metav1.GetOptions{})
+		found, err := convertedGadget(t, tenant)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(found.Object["spec"]).To(Equal(map[string]any{"size": name}))
 		g.Expect(network.purposes).To(And(Not(BeEmpty()), HaveEach(egress.Webhooks)))
 	}
+}
+
+// convertedDefinition is a definition of two versions, between which a webhook
+// converts.
+func convertedDefinition(webhook *apiextensionsv1.WebhookClientConfig) *apiextensionsv1.CustomResourceDefinition {
+	definition := gadgetDefinition("example.org", "v1beta1", "v1")
+	for i := range definition.Spec.Versions {
+		definition.Spec.Versions[i].Schema.OpenAPIV3Schema = &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
+	}
+	definition.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
+		Strategy: apiextensionsv1.WebhookConverter,
+		Webhook:  &apiextensionsv1.WebhookConversion{ConversionReviewVersions: []string{"v1"}, ClientConfig: webhook},
+	}
+	return definition
+}
+
+// convertedGadget reads the gadget of createGadget in the version that is not
+// stored.
+func convertedGadget(t *testing.T, tenant *chain.Tenant) (*unstructured.Unstructured, error) {
+	t.Helper()
+	client, err := dynamic.NewForConfig(tenant.Config())
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	beta := schema.GroupVersionResource{Group: "example.org", Version: "v1beta1", Resource: "gadgets"}
+	return client.Resource(beta).Namespace("team").Get(t.Context(), "x", metav1.GetOptions{})
 }
 
 func createGadget(t *testing.T, tenant *chain.Tenant) {

@@ -286,20 +286,23 @@ func TestWebhookOfAnotherTenantsPod(t *testing.T) {
 	g.Expect(createConfigMap(t, red, "x")).To(MatchError(ContainSubstring("connect to " + hookAddress + ":8443: not allowed")))
 }
 
-// TestWebhookOfTheAPIServer: requests to it stay in the process, and it cannot
-// send the control plane's own credentials elsewhere.
+// TestWebhookOfTheAPIServer: a webhook at the apiserver itself is an aggregated API,
+// and gets none of the control plane's own rights at anything else.
 func TestWebhookOfTheAPIServer(t *testing.T) {
 	g := NewWithT(t)
 	c, _ := newChain(t)
 	of := newHook(t, labels("red"))
 	_, red := addWithHook(t, c, "red", of)
-	createMutating(t, red, admissionregistrationv1.MutatingWebhook{
-		ClientConfig: admissionregistrationv1.WebhookClientConfig{
-			Service:  &admissionregistrationv1.ServiceReference{Namespace: "default", Name: "kubernetes", Path: new("/apis/absent.example.com/v1/reviews")},
-			CABundle: of.ca,
-		},
-	})
-	g.Expect(createConfigMap(t, red, "x")).To(MatchError(ContainSubstring("the server could not find the requested resource")))
+	for _, path := range []string{
+		"/", "/apis/", "/openapi/v3", "/healthz", "/apis/absent.example.com/v1/reviews", "/api/v1/namespaces", "/apis/apps/v1/namespaces/team/deployments",
+		"/api/v1/namespaces/team/services/hook/proxy", "/api/v1/namespaces/team/pods/hook/proxy/reviews",
+	} {
+		createMutating(t, red, admissionregistrationv1.MutatingWebhook{
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: new("https://kubernetes.default.svc" + path), CABundle: of.ca},
+		})
+		g.Expect(createConfigMap(t, red, "x")).To(MatchError(ContainSubstring("has to be an aggregated API")), path)
+		g.Expect(red.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete(t.Context(), "hook", metav1.DeleteOptions{})).To(Succeed())
+	}
 	g.Expect(of.requests.Load()).To(BeZero())
 }
 

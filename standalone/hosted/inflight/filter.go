@@ -43,6 +43,9 @@ type Filter struct {
 	// IsInternal reports whether one of the tenant's own controllers sent a
 	// request. Those are not limited.
 	IsInternal func(context.Context) bool
+	// CallsWebhook reports whether a request calls a webhook of the tenant, which
+	// its configuration leads to the apiserver itself. It is limited, also an internal one.
+	CallsWebhook func(context.Context) bool
 	// Cached means that lists and watches are served from watch caches. Otherwise
 	// the client of etcd is one with [Bound].
 	Cached bool
@@ -54,7 +57,8 @@ type Filter struct {
 func (f Filter) Wrap(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, err := f.Resolver.NewRequestInfo(r)
-		if err != nil || f.IsInternal(r.Context()) {
+		calls := f.CallsWebhook(r.Context())
+		if err != nil || f.IsInternal(r.Context()) && !calls {
 			handler.ServeHTTP(w, r)
 			return
 		}
@@ -67,7 +71,7 @@ func (f Filter) Wrap(handler http.Handler) http.Handler {
 			tenant = tenant.platform
 		}
 		longRunning := f.IsLongRunning(r, info)
-		d := demand{kind: kindOf(info, longRunning)}
+		d := demand{kind: kindOf(info, longRunning, calls)}
 		if longRunning {
 			d.cost = watchCost(r, info, tenant.stored())
 		} else {
@@ -206,6 +210,9 @@ func (r Reason) advice() string {
 		return "this cluster has as many writes in flight as it may have: send fewer at a time" + higher
 	case ReasonWatches:
 		return "this cluster has as many watches, logs and other long-running requests as it may have: end some" + higher
+	case ReasonWebhooks:
+		return "this cluster calls as many of its webhooks as it may at a time that lead to the cluster itself: " +
+			"send fewer writes at a time" + higher
 	case ReasonHost:
 		return "other clusters use all the memory that this platform has for large requests: try again later, or list in pages"
 	case ReasonPressure:

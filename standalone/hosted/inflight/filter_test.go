@@ -24,6 +24,8 @@ import (
 
 type internalKey struct{}
 
+type callKey struct{}
+
 type platformKey struct{}
 
 // filterOf returns a filter of a chain that finds its tenant in the context.
@@ -36,6 +38,7 @@ func filterOf(tenant func(context.Context) (*Tenant, error)) Filter {
 		IsLongRunning: filters.BasicLongRunningRequestCheck(sets.NewString("watch"), sets.NewString("log")),
 		IsInternal:    func(ctx context.Context) bool { return ctx.Value(internalKey{}) != nil },
 		IsPlatform:    func(r *http.Request) bool { return r.Context().Value(platformKey{}) != nil },
+		CallsWebhook:  func(ctx context.Context) bool { return ctx.Value(callKey{}) != nil },
 		Cached:        true,
 	}
 }
@@ -59,6 +62,7 @@ func TestRequestsWaitForMemory(t *testing.T) {
 	for name, test := range map[string]struct {
 		method, path   string
 		internal, free bool
+		calls          bool // a webhook
 		want           int
 		waited         time.Duration
 	}{
@@ -72,6 +76,10 @@ func TestRequestsWaitForMemory(t *testing.T) {
 		"a watch that begins with lists": {path: "/api/v1/pods?watch=true", want: http.StatusTooManyRequests, waited: patience},
 		"a log that is followed":         {path: "/api/v1/namespaces/a/pods/b/log", want: http.StatusOK},
 		"a controller":                   {path: "/api/v1/pods", internal: true, want: http.StatusOK},
+		"a webhook": {
+			method: http.MethodPost, path: "/apis/example.com/v1/reviews", internal: true, calls: true,
+			want: http.StatusTooManyRequests, waited: patience,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -82,6 +90,9 @@ func TestRequestsWaitForMemory(t *testing.T) {
 				ctx := t.Context()
 				if test.internal {
 					ctx = context.WithValue(ctx, internalKey{}, true)
+				}
+				if test.calls {
+					ctx = context.WithValue(ctx, callKey{}, true)
 				}
 				served := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 				r := httptest.NewRequestWithContext(ctx, cmp.Or(test.method, http.MethodGet), test.path, http.NoBody)
@@ -146,6 +157,39 @@ func TestThePlatform(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestCallsOfWebhooksDoNotWaitForWrites, which wait for them: also a controller's.
+func TestCallsOfWebhooksDoNotWaitForWrites(t *testing.T) {
+	tenant := newHost(math.MaxInt64).Add("a", Config{Limits: Limits{Writes: 1}})
+	var handler http.Handler
+	send := func(ctx context.Context, path string) int {
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, httptest.NewRequestWithContext(ctx, http.MethodPost, path, http.NoBody))
+		return answer.Code
+	}
+	called := 0
+	handler = filterOf(always(tenant)).Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if ctx := r.Context(); ctx.Value(callKey{}) == nil {
+			ctx = context.WithValue(context.WithValue(ctx, internalKey{}, true), callKey{}, true)
+			if code := send(ctx, "/apis/example.com/v1/reviews"); code != http.StatusOK {
+				t.Errorf("got %d", code)
+			}
+			return
+		}
+		called++
+		if got := tenant.Usage(); got.Running[WebhookCall] != 1 {
+			t.Errorf("got %+v", got)
+		}
+	}))
+	for _, ctx := range []context.Context{t.Context(), context.WithValue(t.Context(), internalKey{}, true)} {
+		if code := send(ctx, "/api/v1/namespaces/a/pods"); code != http.StatusOK {
+			t.Errorf("got %d", code)
+		}
+	}
+	if got := tenant.Usage(); called != 2 || got.Running != [kinds]int{} || got.Bytes != 0 {
+		t.Errorf("%d calls, and then %+v", called, got)
+	}
 }
 
 // TestARejectionIsAStatus that clients of Kubernetes retry, whatever it is for.

@@ -6,7 +6,8 @@ import (
 
 // Limits limits the requests that a tenant has in flight. Zero means no limit.
 type Limits struct {
-	// Reads limits gets and lists, Writes all requests that write.
+	// Reads limits gets and lists. Writes limits all requests that write, and as
+	// many calls of webhooks beside them.
 	Reads, Writes int
 	// Watches limits watches and other long-running requests: logs, exec, and
 	// proxies.
@@ -24,19 +25,24 @@ const (
 	Write
 	// Watch is a watch or another long-running request.
 	Watch
+	// WebhookCall is the call of a webhook that leads to the apiserver itself. It
+	// does not wait for writes, which may wait for it.
+	WebhookCall
 )
 
-const kinds = 3
+const kinds = 4
 
 // String returns the kind as in metrics.
-func (k Kind) String() string { return [kinds]string{"read", "write", "watch"}[k] }
+func (k Kind) String() string { return [kinds]string{"read", "write", "watch", "webhook"}[k] }
 
 // Of returns the limit of a kind.
-func (l Limits) Of(kind Kind) int { return [kinds]int{l.Reads, l.Writes, l.Watches}[kind] }
+func (l Limits) Of(kind Kind) int { return [kinds]int{l.Reads, l.Writes, l.Watches, l.Writes}[kind] }
 
 // kindOf returns the kind of a request.
-func kindOf(info *apirequest.RequestInfo, longRunning bool) Kind {
+func kindOf(info *apirequest.RequestInfo, longRunning, callsWebhook bool) Kind {
 	switch {
+	case callsWebhook:
+		return WebhookCall
 	case longRunning:
 		return Watch
 	case !info.IsResourceRequest, info.Verb == "get", info.Verb == "list":
@@ -57,6 +63,9 @@ const (
 	// ReasonWatches means the number of watches and other long-running
 	// requests.
 	ReasonWatches Reason = "watches"
+	// ReasonWebhooks means the number of calls of webhooks that lead to the
+	// apiserver itself.
+	ReasonWebhooks Reason = "webhooks"
 	// ReasonMemory means the memory of the tenant's requests.
 	ReasonMemory Reason = "memory"
 	// ReasonHost means the memory of the large requests of all tenants.
@@ -68,7 +77,9 @@ const (
 
 // Reasons returns all reasons.
 func Reasons() []Reason {
-	return []Reason{ReasonReads, ReasonWrites, ReasonWatches, ReasonMemory, ReasonHost, ReasonPressure}
+	return []Reason{ReasonReads, ReasonWrites, ReasonWatches, ReasonWebhooks, ReasonMemory, ReasonHost, ReasonPressure}
 }
 
-func reasonOf(kind Kind) Reason { return [kinds]Reason{ReasonReads, ReasonWrites, ReasonWatches}[kind] }
+func reasonOf(kind Kind) Reason {
+	return [kinds]Reason{ReasonReads, ReasonWrites, ReasonWatches, ReasonWebhooks}[kind]
+}

@@ -38,7 +38,7 @@ func TestKindsHaveLimitsOfTheirOwn(t *testing.T) {
 		host := newHost(math.MaxInt64)
 		tenant := host.Add("a", Config{Limits: Limits{Reads: 2, Writes: 1, Watches: 3}})
 		other := host.Add("b", Config{Limits: Limits{Reads: 1}})
-		for kind, limit := range []int{2, 1, 3} {
+		for kind, limit := range []int{2, 1, 3, 1} {
 			for range limit {
 				take(t, tenant, demand{kind: Kind(kind), cost: 1})
 			}
@@ -46,10 +46,11 @@ func TestKindsHaveLimitsOfTheirOwn(t *testing.T) {
 		reject(t, tenant, demand{kind: Read}, ReasonReads, patience)
 		reject(t, tenant, demand{kind: Write}, ReasonWrites, patience)
 		reject(t, tenant, demand{kind: Watch}, ReasonWatches, 0) // the end of one is not near
+		reject(t, tenant, demand{kind: WebhookCall}, ReasonWebhooks, patience)
 		take(t, other, demand{kind: Read})
 		take(t, other, demand{kind: Write})
 		got := tenant.Usage()
-		if got.Running != [kinds]int{2, 1, 3} || got.Bytes != 6 || got.Rejected[ReasonReads] != 1 || got.Rejected[ReasonWatches] != 1 {
+		if got.Running != [kinds]int{2, 1, 3, 1} || got.Bytes != 7 || got.Rejected[ReasonReads] != 1 || got.Rejected[ReasonWatches] != 1 {
 			t.Errorf("got %+v", got)
 		}
 	})

@@ -1,0 +1,217 @@
+package escapes
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/test/kit"
+	"github.com/virtualcluster/virtualcluster/test/local"
+)
+
+var _ = Describe("Webhooks that lead to the apiserver that calls them", func() {
+	Describe("with a handler chain of its own", Ordered, func() {
+		attackWithOwnWebhooks(tenancyv1alpha1.IsolationDedicated, "")
+	})
+	Describe("with a shared handler chain", Ordered, func() {
+		attackWithOwnWebhooks(tenancyv1alpha1.IsolationShared, ", in a shared chain")
+	})
+})
+
+// attackWithOwnWebhooks declares the attacks on control planes of an isolation. The
+// calls stay in the process, and are those of the control plane itself. After each
+// attack, another tenant of the process has to be served.
+func attackWithOwnWebhooks(isolation tenancyv1alpha1.Isolation, where string) {
+	const (
+		ns       = egressNamespace
+		noOthers = "has to be an aggregated API"
+		fewest   = 10 // writes in flight
+	)
+	var (
+		mallory, alice *local.Tenant
+		turn           atomic.Value // of type http.HandlerFunc
+		works          int
+	)
+	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "settings"}}
+	creations := kit.ForRequests("", "configmaps", admissionregistrationv1.Create)
+	// itself leads to a path of the apiserver.
+	itself := func(path string) admissionregistrationv1.WebhookClientConfig {
+		return at("https://kubernetes.default.svc" + path)
+	}
+
+	BeforeAll(func(ctx SpecContext) {
+		mallory = tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) {
+			vc.Spec.ControlPlane = &tenancyv1alpha1.ControlPlaneSpec{
+				Isolation: isolation, Limits: &tenancyv1alpha1.ControlPlaneLimits{ConcurrentWrites: new(int32(fewest))},
+			}
+		})
+		alice = tenant(ctx, kit.WithIsolation(isolation))
+		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
+		kit.Create(ctx, alice.Client, kit.Namespace(ns))
+	})
+	AfterEach(func(ctx SpecContext) {
+		works++
+		shouldSync(ctx, alice, ns, fmt.Sprintf("works-%d", works))
+	})
+
+	attack("thirty webhooks of which each calls all of them"+where, "review: one request takes gigabytes", func(ctx SpecContext) {
+		const toItself = "/api/v1/namespaces/default/services/https:kubernetes:443/proxy/"
+		turns := kit.Validating("turns", itself(toItself), kit.ForRequests("", "services/proxy", admissionregistrationv1.Connect))
+		for i := range 29 {
+			again := turns.Webhooks[0]
+			again.Name = fmt.Sprintf("turns-%d.example.com", i)
+			turns.Webhooks = append(turns.Webhooks, again)
+		}
+		kit.Temporarily(ctx, mallory.Client, turns)
+		Eventually(func(ctx context.Context) error { return ask(ctx, mallory, toItself, "") }).WithContext(ctx).
+			Should(MatchError(ContainSubstring(noOthers)))
+	})
+
+	attack("objects that a webhook makes the control plane itself create"+where,
+		"idea: a review is an object of the API if a definition says so", func(ctx SpecContext) {
+			reviews := reviewDefinition("admission.k8s.io", "AdmissionReview")
+			kit.Temporarily(ctx, mallory.Client, reviews)
+			nameAll(ctx, mallory, reviews)
+			review := &unstructured.Unstructured{}
+			review.SetAPIVersion("admission.k8s.io/v1")
+			review.SetKind("AdmissionReview")
+			Eventually(func(ctx context.Context) error { return mallory.Client.Create(ctx, review.DeepCopy()) }).WithContext(ctx).Should(Succeed())
+			made := &unstructured.UnstructuredList{}
+			made.SetAPIVersion("admission.k8s.io/v1")
+			made.SetKind("AdmissionReviewList")
+			Expect(mallory.Client.List(ctx, made)).To(Succeed())
+			before := len(made.Items)
+
+			kit.Temporarily(ctx, mallory.Client, kit.Validating("made", itself("/apis/admission.k8s.io/v1/admissionreviews"), creations))
+			Expect(refusal(ctx, mallory, settings)).To(MatchError(ContainSubstring(noOthers)))
+			Expect(mallory.Client.List(ctx, made)).To(Succeed())
+			Expect(made.Items).To(HaveLen(before))
+		})
+
+	attack("a conversion webhook whose calls have to be converted"+where,
+		"idea: a conversion has neither a context nor a time", func(ctx SpecContext) {
+			// Another version than that of definitions can be the tenant's.
+			const group, version = "apiextensions.k8s.io", "v1beta1"
+			crd := reviewDefinition(group, "ConversionReview")
+			stored := crd.Spec.Versions[0]
+			stored.Name = "v2"
+			crd.Spec.Versions[0].Name, crd.Spec.Versions[0].Storage = version, false
+			crd.Spec.Versions = append(crd.Spec.Versions, stored)
+			crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
+				Strategy: apiextensionsv1.WebhookConverter,
+				Webhook: &apiextensionsv1.WebhookConversion{
+					ClientConfig:             &apiextensionsv1.WebhookClientConfig{URL: itself("/apis/" + group + "/" + version + "/conversionreviews").URL},
+					ConversionReviewVersions: []string{version},
+				},
+			}
+			kit.Temporarily(ctx, mallory.Client, crd)
+			nameAll(ctx, mallory, crd)
+			review := &unstructured.Unstructured{}
+			review.SetAPIVersion(group + "/" + version)
+			review.SetKind("ConversionReview")
+			review.SetName("turn")
+			Eventually(func(ctx context.Context) error { return mallory.Client.Create(ctx, review.DeepCopy()) }).WithContext(ctx).
+				Should(MatchError(ContainSubstring(noOthers)))
+		})
+
+	attack("an aggregated API that is the apiserver itself"+where, "review: each request is sent to where it is from", func(ctx SpecContext) {
+		own, err := url.Parse(mallory.Config.Host)
+		Expect(err).NotTo(HaveOccurred())
+		port, err := strconv.Atoi(own.Port())
+		Expect(err).NotTo(HaveOccurred())
+		for name, to := range map[string]struct {
+			host string
+			port int
+		}{"address": {own.Hostname(), port}, "service": {"kubernetes.default.svc", 443}} {
+			externalName(ctx, mallory, name, to.host)
+			shouldBeUnavailable(ctx, mallory, aggregate(ctx, mallory, name+".example.com", name, int32(to.port)))
+		}
+	})
+
+	attack("more calls of an aggregated API as a webhook than the tenant may have writes"+where,
+		"idea: the limits of requests are not for the control plane itself", func(ctx SpecContext) {
+			const group = "reviews.example.com"
+			turn.Store(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+			usePodNetwork(ctx)
+			server := listen(podAddress(10)+":0", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				turn.Load().(http.HandlerFunc)(w, r)
+			}))
+			backend(ctx, mallory, "backend", podAddress(10))
+			leadTo(ctx, mallory, "backend", server.AddrPort)
+			shouldBecomeAvailable(ctx, mallory, aggregate(ctx, mallory, group, "backend", 443))
+
+			const path = "/apis/" + group + "/v1/reviews"
+			calls := kit.Validating("calls", itself(path), creations)
+			calls.Webhooks[0].TimeoutSeconds = new(int32(30))
+			for i := range 3 * fewest {
+				again := calls.Webhooks[0]
+				again.Name = fmt.Sprintf("calls-%d.example.com", i)
+				calls.Webhooks = append(calls.Webhooks, again)
+			}
+			kit.Temporarily(ctx, mallory.Client, calls)
+			Expect(refusal(ctx, mallory, settings)).To(HaveOccurred(), "the answer is no review")
+
+			var running atomic.Int32
+			end := make(chan struct{})
+			turn.Store(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == path {
+					running.Add(1)
+					<-end
+				}
+			}))
+			refused := make(chan error, 1)
+			go func() { refused <- mallory.Client.Create(ctx, settings.DeepCopy()) }()
+			shouldBeThrottled(ctx, mallory, fmt.Sprintf("of the kind webhook were in flight than the limit of %d", fewest))
+			Expect(running.Load()).To(BeNumerically("==", fewest))
+			close(end)
+			Expect(<-refused).To(HaveOccurred())
+		})
+}
+
+// reviewDefinition defines a kind of requests to webhooks as one of objects.
+func reviewDefinition(group, kind string) *apiextensionsv1.CustomResourceDefinition {
+	crd := crdOf(group, nil)
+	singular := strings.ToLower(kind)
+	crd.Name = singular + "s." + group
+	crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: singular + "s", Singular: singular, Kind: kind}
+	crd.Annotations = map[string]string{apiextensionsv1.KubeAPIApprovedAnnotation: "unapproved, an attack"}
+	crd.Spec.Versions[0].Schema = &apiextensionsv1.CustomResourceValidation{
+		OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)},
+	}
+	return crd
+}
+
+// nameAll gives objects of a definition names, which requests to webhooks do not have.
+func nameAll(ctx context.Context, t *local.Tenant, crd *apiextensionsv1.CustomResourceDefinition) {
+	GinkgoHelper()
+	creations := kit.ForRequests(crd.Spec.Group, crd.Spec.Names.Plural, admissionregistrationv1.Create)
+	kit.Temporarily(ctx, t.Client, &admissionregistrationv1.MutatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: crd.Name},
+		Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: creations[0]}},
+			},
+			ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
+			Mutations: []admissionregistrationv1.Mutation{{
+				PatchType:          admissionregistrationv1.PatchTypeApplyConfiguration,
+				ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{Expression: `Object{metadata: Object.metadata{generateName: "made-"}}`},
+			}},
+		},
+	})
+	kit.Temporarily(ctx, t.Client, &admissionregistrationv1.MutatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: crd.Name}, Spec: admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: crd.Name},
+	})
+}
