@@ -85,23 +85,10 @@ var _ = Describe("The answers of the webhooks of a converted tenant", Ordered, f
 
 	attack("the memory of the gateway, by a policy that copies an object into itself", "idea: each copy doubles the object", func(ctx SpecContext) {
 		const times = 20
-		policy := &admissionregistrationv1.MutatingAdmissionPolicy{
-			ObjectMeta: metav1.ObjectMeta{Name: "copies"},
-			Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
-				MatchConstraints: &admissionregistrationv1.MatchResources{
-					ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: create[0]}},
-				},
-				ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
-				Mutations: []admissionregistrationv1.Mutation{{
-					PatchType: admissionregistrationv1.PatchTypeJSONPatch,
-					JSONPatch: &admissionregistrationv1.JSONPatch{Expression: fmt.Sprintf(
-						"lists.range(%d).map(i, JSONPatch{op: 'copy', from: '/metadata', path: '/metadata/x' + string(i)})", times)},
-				}},
-			},
-		}
-		kit.Temporarily(ctx, mallory.Client, policy)
-		kit.Temporarily(ctx, mallory.Client, &admissionregistrationv1.MutatingAdmissionPolicyBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: "copies"}, Spec: admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: "copies"},
+		mutateBy(ctx, mallory, "copies", create[0], admissionregistrationv1.Mutation{
+			PatchType: admissionregistrationv1.PatchTypeJSONPatch,
+			JSONPatch: &admissionregistrationv1.JSONPatch{Expression: fmt.Sprintf(
+				"lists.range(%d).map(i, JSONPatch{op: 'copy', from: '/metadata', path: '/metadata/x' + string(i)})", times)},
 		})
 		Expect(refusalAfter(ctx, patchWith("[]"))).To(MatchError(ContainSubstring("accumulated size increase of copy")))
 	})

@@ -460,3 +460,23 @@ func mutation(ctx context.Context, t *local.Tenant, webhook admissionregistratio
 	crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Not = &apiextensionsv1.JSONSchemaProps{}
 	return refusal(ctx, t, crd)
 }
+
+// mutateBy makes a policy of a tenant change the objects of some requests.
+func mutateBy(
+	ctx context.Context, t *local.Tenant, name string, requests admissionregistrationv1.RuleWithOperations, mutation admissionregistrationv1.Mutation,
+) {
+	GinkgoHelper()
+	kit.Temporarily(ctx, t.Client, &admissionregistrationv1.MutatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: requests}},
+			},
+			ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
+			Mutations:          []admissionregistrationv1.Mutation{mutation},
+		},
+	})
+	kit.Temporarily(ctx, t.Client, &admissionregistrationv1.MutatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: name},
+	})
+}

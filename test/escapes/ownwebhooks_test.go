@@ -42,7 +42,6 @@ func attackWithOwnWebhooks(isolation tenancyv1alpha1.Isolation, where string) {
 	)
 	var (
 		mallory, alice *local.Tenant
-		turn           atomic.Value // of type http.HandlerFunc
 		works          int
 	)
 	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "settings"}}
@@ -69,13 +68,8 @@ func attackWithOwnWebhooks(isolation tenancyv1alpha1.Isolation, where string) {
 
 	attack("thirty webhooks of which each calls all of them"+where, "review: one request takes gigabytes", func(ctx SpecContext) {
 		const toItself = "/api/v1/namespaces/default/services/https:kubernetes:443/proxy/"
-		turns := kit.Validating("turns", itself(toItself), kit.ForRequests("", "services/proxy", admissionregistrationv1.Connect))
-		for i := range 29 {
-			again := turns.Webhooks[0]
-			again.Name = fmt.Sprintf("turns-%d.example.com", i)
-			turns.Webhooks = append(turns.Webhooks, again)
-		}
-		kit.Temporarily(ctx, mallory.Client, turns)
+		connections := kit.ForRequests("", "services/proxy", admissionregistrationv1.Connect)
+		kit.Temporarily(ctx, mallory.Client, times(30, kit.Validating("turns", itself(toItself), connections)))
 		Eventually(func(ctx context.Context) error { return ask(ctx, mallory, toItself, "") }).WithContext(ctx).
 			Should(MatchError(ContainSubstring(noOthers)))
 	})
@@ -141,44 +135,72 @@ func attackWithOwnWebhooks(isolation tenancyv1alpha1.Isolation, where string) {
 		}
 	})
 
-	attack("more calls of an aggregated API as a webhook than the tenant may have writes"+where,
-		"idea: the limits of requests are not for the control plane itself", func(ctx SpecContext) {
-			const group = "reviews.example.com"
-			turn.Store(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	Context("by an aggregated API", func() {
+		const (
+			group = "reviews.example.com"
+			path  = "/apis/" + group + "/v1/reviews"
+		)
+		var turn atomic.Value // of type http.HandlerFunc
+
+		BeforeAll(func(ctx SpecContext) {
 			usePodNetwork(ctx)
+			turn.Store(http.NotFoundHandler())
 			server := listen(podAddress(10)+":0", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				turn.Load().(http.HandlerFunc)(w, r)
+				if r.URL.Path == path { // others ask whether the API is available
+					turn.Load().(http.HandlerFunc)(w, r)
+				}
 			}))
 			backend(ctx, mallory, "backend", podAddress(10))
 			leadTo(ctx, mallory, "backend", server.AddrPort)
 			shouldBecomeAvailable(ctx, mallory, aggregate(ctx, mallory, group, "backend", 443))
+		})
 
-			const path = "/apis/" + group + "/v1/reviews"
-			calls := kit.Validating("calls", itself(path), creations)
-			calls.Webhooks[0].TimeoutSeconds = new(int32(30))
-			for i := range 3 * fewest {
-				again := calls.Webhooks[0]
-				again.Name = fmt.Sprintf("calls-%d.example.com", i)
-				calls.Webhooks = append(calls.Webhooks, again)
-			}
-			kit.Temporarily(ctx, mallory.Client, calls)
-			Expect(refusal(ctx, mallory, settings)).To(HaveOccurred(), "the answer is no review")
+		attack("more calls of an aggregated API as a webhook than the tenant may have writes"+where,
+			"idea: the limits of requests are not for the control plane itself", func(ctx SpecContext) {
+				calls := kit.Validating("calls", itself(path), creations)
+				calls.Webhooks[0].TimeoutSeconds = new(int32(30))
+				kit.Temporarily(ctx, mallory.Client, times(3*fewest, calls))
+				Expect(refusal(ctx, mallory, settings)).To(HaveOccurred(), "the answer is no review")
 
-			var running atomic.Int32
-			end := make(chan struct{})
-			turn.Store(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-				if r.URL.Path == path {
+				var running atomic.Int32
+				end := make(chan struct{})
+				turn.Store(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 					running.Add(1)
 					<-end
-				}
-			}))
-			refused := make(chan error, 1)
-			go func() { refused <- mallory.Client.Create(ctx, settings.DeepCopy()) }()
-			shouldBeThrottled(ctx, mallory, fmt.Sprintf("of the kind webhook were in flight than the limit of %d", fewest))
-			Expect(running.Load()).To(BeNumerically("==", fewest))
-			close(end)
-			Expect(<-refused).To(HaveOccurred())
-		})
+				}))
+				refused := make(chan error, 1)
+				go func() { refused <- mallory.Client.Create(ctx, settings.DeepCopy()) }()
+				shouldBeThrottled(ctx, mallory, fmt.Sprintf("of the kind webhook were in flight than the limit of %d", fewest))
+				Expect(running.Load()).To(BeNumerically("==", fewest))
+				close(end)
+				Expect(<-refused).To(HaveOccurred())
+			})
+
+		attack("the answers of an aggregated API as a webhook, without an end and nested 9,000 deep"+where,
+			"idea: the limits of answers are not for the apiserver itself", func(ctx SpecContext) {
+				const most, levels = 100, 9_000 // megabytes, some of which are on their way
+				// Of another kind than what other webhooks, deleted just before, are for.
+				secret := &corev1.Secret{ObjectMeta: settings.ObjectMeta}
+				ofSecrets := kit.ForRequests("", "secrets", admissionregistrationv1.Create)
+				kit.Temporarily(ctx, mallory.Client, kit.Validating("answers", itself(path), ofSecrets))
+				var sent atomic.Int32
+				turn.Store(endlessAnswer(&sent))
+				Expect(refusal(ctx, mallory, secret)).To(MatchError(ContainSubstring("answers with more than")))
+				Expect(sent.Load()).To(BeNumerically("<", most))
+				turn.Store(answerWith("application/json", []byte(strings.Repeat(`{"a":`, levels)+"0"+strings.Repeat("}", levels))))
+				Expect(refusal(ctx, mallory, secret)).To(MatchError(ContainSubstring("nested deeper")))
+			})
+	})
+}
+
+// times makes a number of equal webhooks of one.
+func times(number int, one *admissionregistrationv1.ValidatingWebhookConfiguration) *admissionregistrationv1.ValidatingWebhookConfiguration {
+	for i := 1; i < number; i++ {
+		again := one.Webhooks[0]
+		again.Name = fmt.Sprintf("%d.%s", i, again.Name)
+		one.Webhooks = append(one.Webhooks, again)
+	}
+	return one
 }
 
 // reviewDefinition defines a kind of requests to webhooks as one of objects.
@@ -198,20 +220,8 @@ func reviewDefinition(group, kind string) *apiextensionsv1.CustomResourceDefinit
 func nameAll(ctx context.Context, t *local.Tenant, crd *apiextensionsv1.CustomResourceDefinition) {
 	GinkgoHelper()
 	creations := kit.ForRequests(crd.Spec.Group, crd.Spec.Names.Plural, admissionregistrationv1.Create)
-	kit.Temporarily(ctx, t.Client, &admissionregistrationv1.MutatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: crd.Name},
-		Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
-			MatchConstraints: &admissionregistrationv1.MatchResources{
-				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: creations[0]}},
-			},
-			ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
-			Mutations: []admissionregistrationv1.Mutation{{
-				PatchType:          admissionregistrationv1.PatchTypeApplyConfiguration,
-				ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{Expression: `Object{metadata: Object.metadata{generateName: "made-"}}`},
-			}},
-		},
-	})
-	kit.Temporarily(ctx, t.Client, &admissionregistrationv1.MutatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: crd.Name}, Spec: admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: crd.Name},
+	mutateBy(ctx, t, crd.Name, creations[0], admissionregistrationv1.Mutation{
+		PatchType:          admissionregistrationv1.PatchTypeApplyConfiguration,
+		ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{Expression: `Object{metadata: Object.metadata{generateName: "made-"}}`},
 	})
 }
