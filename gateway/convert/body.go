@@ -20,6 +20,7 @@ import (
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
+	"github.com/virtualcluster/virtualcluster/gateway/convert/compiled"
 	"github.com/virtualcluster/virtualcluster/gateway/convert/document"
 	"github.com/virtualcluster/virtualcluster/gateway/convert/kinds"
 	own "github.com/virtualcluster/virtualcluster/internal/names"
@@ -106,6 +107,11 @@ func (c *call) patch(ctx context.Context, mediaType string, data []byte) (body, 
 		if c.kind.IsCRD() { // the super cluster decodes what the patch makes of it
 			if err := nesting.CheckPatch(data, document.MaxDepth, document.MaxDepth); err != nil {
 				return body{}, err
+			}
+		}
+		if compiled.IsDevices(c.kind) {
+			if err := compiled.CheckPatch(data); err != nil {
+				return body{}, apierrors.NewForbidden(c.kind.GroupResource(), c.name, err)
 			}
 		}
 		converted, err := document.JSONPatchDown(c.namer, c.fields(), data)
@@ -206,6 +212,9 @@ func (c *call) down(object document.Object) ([]byte, error) {
 		if err := c.hook(object); err != nil {
 			return nil, err
 		}
+	}
+	if err := compiled.Check(c.kind, object); err != nil {
+		return nil, apierrors.NewForbidden(c.kind.GroupResource(), tenant, err)
 	}
 	if err := document.Down(c.namer, c.fields(), object); err != nil {
 		return nil, c.invalid(err)

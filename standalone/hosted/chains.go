@@ -240,7 +240,7 @@ func (c *ControlPlane) chainSpec() (chain.Spec, error) {
 		KubeletCA: c.spec.KubeletCA, KubeletClient: c.creds.kubeletCertKey, KubeletsByHostname: c.spec.SeparateKubeletClientCA,
 		FrontProxyCA: c.creds.frontProxy.CertPEM, FrontProxyClient: c.creds.frontProxyCertKey,
 		GatewayCA: c.creds.gateway.CertsPEM(),
-		Network:   c.spec.Network, Validations: c.spec.validations(), NoDaemonSets: !c.spec.DaemonSets,
+		Network:   c.spec.Network, Admission: c.spec.admission(), NoDaemonSets: !c.spec.DaemonSets,
 		Filter: c.limit, Wrap: c.wrapOwn,
 	}
 	if c.podAddress != nil {

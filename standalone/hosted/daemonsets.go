@@ -38,10 +38,9 @@ func controllersOfTenant(daemonSets bool) []Controller {
 	return controllers.Tenant()
 }
 
-// validations return what the control plane validates beside upstream's
-// admission.
-func (s Spec) validations() []admission.ValidationInterface {
-	all := []admission.ValidationInterface{&protectSharedCRDs{}, limitDefinitions{}}
+// admission returns the admission of the control plane beside upstream's.
+func (s Spec) admission() []admission.Interface {
+	all := []admission.Interface{&protectSharedCRDs{}, limitDefinitions{}, limitExpressions{}}
 	if !s.DaemonSets {
 		all = append(all, refuseDaemonSets{})
 	}

@@ -20,8 +20,9 @@ const (
 )
 
 // limitDefinitions refuses CustomResourceDefinitions that are beyond these limits,
-// whatever a patch or a webhook has made of them. The control plane itself writes
-// the status of one that is older than the limits.
+// whatever a patch, a policy or a webhook has made of them, before they are
+// validated. The control plane itself writes the status of one that is older than
+// the limits.
 type limitDefinitions struct{}
 
 // Handles implements admission.Interface.
@@ -29,8 +30,8 @@ func (limitDefinitions) Handles(operation admission.Operation) bool {
 	return operation == admission.Create || operation == admission.Update
 }
 
-// Validate implements admission.ValidationInterface.
-func (limitDefinitions) Validate(ctx context.Context, request admission.Attributes, _ admission.ObjectInterfaces) error {
+// Admit implements admission.MutationInterface, and changes nothing.
+func (limitDefinitions) Admit(ctx context.Context, request admission.Attributes, _ admission.ObjectInterfaces) error {
 	definition, ok := request.GetObject().(*apiextensions.CustomResourceDefinition)
 	if !ok || isPlatform(ctx) || isInternal(ctx) {
 		return nil

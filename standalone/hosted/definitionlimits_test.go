@@ -80,7 +80,7 @@ func TestLimitDefinitions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			request := admission.NewAttributesRecord(tc.object, nil, schema.GroupVersionKind{}, "", "", schema.GroupVersionResource{}, "",
 				admission.Create, nil, false, nil)
-			err := limitDefinitions{}.Validate(t.Context(), request, nil)
+			err := limitDefinitions{}.Admit(t.Context(), request, nil)
 			if tc.refused != apierrors.IsForbidden(err) || !tc.refused && err != nil {
 				t.Errorf("got %v", err)
 			}

@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -11,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/internal/expression"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 )
 
@@ -52,12 +54,33 @@ func ofTemplate(_ kinds.View, claim *resourcev1.ResourceClaim) bool {
 
 // admitDevices returns why devices may not be requested.
 func admitDevices(v kinds.View, spec *resourcev1.ResourceClaimSpec) error {
+	var work expression.Estimate
 	for i := range spec.Devices.Requests {
-		if err := admitDeviceRequest(v, &spec.Devices.Requests[i]); err != nil {
+		request := &spec.Devices.Requests[i]
+		if err := admitDeviceRequest(v, request); err != nil {
 			return err
 		}
+		addSelectors(&work, request)
+	}
+	if work.Work() > expression.MaxWork { // the super cluster compiles them
+		return errors.New("the expressions that select its devices are too much work to compile: write fewer or simpler ones")
 	}
 	return nil
+}
+
+func addSelectors(work *expression.Estimate, r *resourcev1.DeviceRequest) {
+	var all []resourcev1.DeviceSelector
+	if r.Exactly != nil {
+		all = append(all, r.Exactly.Selectors...)
+	}
+	for _, alternative := range r.FirstAvailable {
+		all = append(all, alternative.Selectors...)
+	}
+	for _, selector := range all {
+		if selector.CEL != nil {
+			work.Add(selector.CEL.Expression)
+		}
+	}
 }
 
 func admitDeviceRequest(v kinds.View, r *resourcev1.DeviceRequest) error {

@@ -49,10 +49,21 @@ func TestDevicesThatMayBeAskedFor(t *testing.T) {
 		}
 		return spec
 	}
+	selecting := func(expression string) resourcev1.ResourceClaimSpec {
+		spec := asking("fast")
+		spec.Devices.Requests[0].Exactly.Selectors = []resourcev1.DeviceSelector{{}, {CEL: &resourcev1.CELDeviceSelector{Expression: expression}}}
+		return spec
+	}
+	expensive := "optional.of(1)" + strings.Repeat(".optMap(a,a)", 20) + ".hasValue()"
+	oneOfExpensive := oneOf("fast", "slow")
+	oneOfExpensive.Devices.Requests[0].FirstAvailable[1].Selectors = selecting(expensive).Devices.Requests[0].Exactly.Selectors
 	tests := map[string]struct {
 		spec    resourcev1.ResourceClaimSpec
 		refused string
 	}{
+		"a selection":                        {selecting("device.driver == 'a'"), ""},
+		"an expensive selection":             {selecting(expensive), "too much work"},
+		"an expensive alternative":           {oneOfExpensive, "too much work"},
 		"a class that is offered":            {asking("fast"), ""},
 		"a class that is not":                {asking("secret"), `"secret"`},
 		"alternatives that are offered":      {oneOf("fast", "slow"), ""},

@@ -47,6 +47,14 @@ func request(
 	return response.StatusCode, string(data)
 }
 
+// sendSoon sends a request of a media type for which a process needs no second.
+func sendSoon(ctx context.Context, t *local.Tenant, method, path, mediaType string, body io.Reader) (code int, text string) {
+	GinkgoHelper()
+	ctx, cancel := context.WithTimeout(ctx, kit.Soon)
+	defer cancel()
+	return request(ctx, t.Config, method, path, body, "Content-Type", mediaType)
+}
+
 var _ = Describe("The process of hosted control planes", Ordered, func() {
 	var mallory *local.Tenant
 

@@ -30,9 +30,7 @@ var _ = Describe("Objects that are nested deeply", func() {
 // is one request, after which another tenant of the process has to be served.
 func attackWithNesting(isolation tenancyv1alpha1.Isolation, where string) {
 	const (
-		ns          = "nesting"
-		definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-		contentType = "Content-Type"
+		ns = "nesting"
 
 		dataField, labelsField, annotationsField = 2, 11, 12
 	)
@@ -48,12 +46,9 @@ func attackWithNesting(isolation tenancyv1alpha1.Isolation, where string) {
 		works++
 		shouldSync(ctx, alice, ns, fmt.Sprintf("works-%d", works))
 	})
-	// send sends a request for which a process needs no second.
 	send := func(ctx context.Context, method, path, mediaType string, body []byte) (code int, text string) {
 		GinkgoHelper()
-		ctx, cancel := context.WithTimeout(ctx, kit.Soon)
-		defer cancel()
-		return request(ctx, mallory.Config, method, path, bytes.NewReader(body), contentType, mediaType)
+		return sendSoon(ctx, mallory, method, path, mediaType, bytes.NewReader(body))
 	}
 	// stored is the path of a definition without anything deep.
 	stored := func(ctx context.Context) string {

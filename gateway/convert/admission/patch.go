@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/virtualcluster/virtualcluster/gateway/convert/compiled"
 	"github.com/virtualcluster/virtualcluster/gateway/convert/document"
 	"github.com/virtualcluster/virtualcluster/internal/nesting"
 )
@@ -40,6 +41,9 @@ func patchOf(t target, super []byte, before, after document.Object) ([]byte, err
 		}
 	}
 	if err := setConversionAside(t, before, after); err != nil {
+		return nil, err
+	}
+	if err := compiled.Check(t.kind, after); err != nil && compiled.Check(t.kind, before) == nil {
 		return nil, err
 	}
 	from, err := down(t, before)

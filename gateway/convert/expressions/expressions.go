@@ -13,21 +13,9 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
 	"k8s.io/apiserver/pkg/cel/environment"
+
+	"github.com/virtualcluster/virtualcluster/internal/expression"
 )
-
-// maxWork is how much work the expressions of one object may be: about 11 KiB in
-// one expression, or 128 KiB in short ones. Their compilation cannot be stopped.
-const maxWork = 256 << 10
-
-// squareFrom is from about where the time to compile some expressions grows with
-// the square of their length, in bytes.
-const squareFrom = 512
-
-// Work returns how much work it is to compile an expression, in bytes of short
-// expressions.
-func Work(expression string) int {
-	return len(expression) + len(expression)*len(expression)/squareFrom
-}
 
 // perObject is how much work an object without expressions is.
 const perObject = 1 << 10
@@ -58,32 +46,33 @@ func checked[T any](object map[string]any, check func(*checker, *T)) (wrong fiel
 	}
 	c := &checker{compiler: compiler}
 	check(c, typed)
-	return c.errs, perObject + min(c.work, maxWork), nil
+	return c.errs, perObject + min(c.all.Work(), expression.MaxWork), nil
 }
 
 // checker compiles the expressions of one object.
 type checker struct {
 	compiler *plugincel.CompositedCompiler
-	work     int
+	all      expression.Estimate
 	errs     field.ErrorList
 }
 
-// within reports whether an expression is within the limit of work. The first one
-// beyond it is an error.
-func (c *checker) within(at *field.Path, expression string) bool {
-	before := c.work
-	c.work += Work(expression)
-	if before <= maxWork && c.work > maxWork {
-		c.errs = append(c.errs, field.Forbidden(at, "the expressions up to this one are too long; shorten them, or make several objects"))
+// within reports whether the expressions are within the limit of work together with
+// one more. The first one beyond it is an error.
+func (c *checker) within(at *field.Path, add func(source string), source string) bool {
+	before := c.all.Work()
+	add(source)
+	if before <= expression.MaxWork && c.all.Work() > expression.MaxWork {
+		c.errs = append(c.errs, field.Forbidden(at, "to compile the expressions up to this one would be more work than it may be: "+
+			"write fewer or simpler ones, or make several objects"))
 	}
-	return c.work <= maxWork
+	return c.all.Work() <= expression.MaxWork
 }
 
 // declared are what expressions may use.
 type declared = plugincel.OptionalVariableDeclarations
 
 func (c *checker) expression(at *field.Path, accessor plugincel.ExpressionAccessor, may declared) {
-	if c.within(at, accessor.GetExpression()) {
+	if c.within(at, c.all.Add, accessor.GetExpression()) {
 		c.report(at, accessor, c.compiler.CompileCELExpression(accessor, may, environment.NewExpressions))
 	}
 }
@@ -147,7 +136,7 @@ func (c *checker) variables(at *field.Path, variables []admissionregistrationv1.
 	for i, variable := range variables {
 		accessor := &validating.Variable{Name: variable.Name, Expression: variable.Expression}
 		below := at.Child("variables").Index(i).Child("expression")
-		if c.within(below, variable.Expression) {
+		if c.within(below, c.all.AddVariable, variable.Expression) {
 			c.report(below, accessor, c.compiler.CompileAndStoreVariable(accessor, may, environment.NewExpressions))
 		}
 	}

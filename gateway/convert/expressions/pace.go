@@ -7,15 +7,16 @@ import (
 	"time"
 
 	"github.com/virtualcluster/virtualcluster/gateway/convert/pace"
+	"github.com/virtualcluster/virtualcluster/internal/expression"
 )
 
 const (
 	// Burst is how much work it may be at once to compile the expressions of one
-	// tenant, as Work counts it: that of eight objects as large as possible, or about
-	// half a minute of a core.
-	Burst = 8 * maxWork
+	// tenant, as [expression.Work] counts it: that of eight objects as large as possible,
+	// or about ten seconds of a core.
+	Burst = 8 * expression.MaxWork
 	// PerSecond is how much work it may be on average: about a twentieth of a core.
-	PerSecond = 4 << 10
+	PerSecond = 48 << 10
 )
 
 // Pace bounds how much the gateway compiles for tenants: a compilation cannot be

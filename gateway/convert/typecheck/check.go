@@ -15,7 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	"k8s.io/apiserver/pkg/cel/openapi/resolver"
 
-	"github.com/virtualcluster/virtualcluster/gateway/convert/expressions"
+	"github.com/virtualcluster/virtualcluster/internal/expression"
 )
 
 // Upstream's checker compiles each expression with all variables for each kind that
@@ -28,12 +28,10 @@ const (
 	// maxKinds is how many kinds are checked. The checker itself stops at 10 in a
 	// rule.
 	maxKinds = 16
-	// maxWork is how much work there is for one policy, as expressions.Work counts it.
-	// To build an environment for an expression and a kind is perEnvironment, and to
-	// compile a variable at least perVariable.
-	maxWork        = 2 << 20
-	perEnvironment = 1 << 10
-	perVariable    = 64
+	// maxWork is how much work there is for one policy, as [expression.Work] counts it.
+	// To build an environment for an expression and a kind is perEnvironment.
+	maxWork        = 8 << 20
+	perEnvironment = 4 << 10
 	// maxWarning and maxWarnings bound what is written, in bytes.
 	maxWarning  = 4 << 10
 	maxWarnings = 64 << 10
@@ -54,7 +52,7 @@ func check(policy *admissionregistrationv1.ValidatingAdmissionPolicy, kinds meta
 	types := checker.CreateContext(policy)
 	work, written, environment := 0, 0, perEnvironment+variablesOf(policy)
 	for _, each := range expressionsOf(root.Child("validations"), policy.Spec.Validations) {
-		if work += len(few.found) * (environment + expressions.Work(each.expression)); work > maxWork {
+		if work += len(few.found) * (environment + expression.Work(each.expression)); work > maxWork {
 			return append(warnings, unchecked(each.at, "the expressions, the variables and the kinds are too much work"))
 		}
 		results := checker.CheckExpression(types, each.expression)
@@ -100,7 +98,7 @@ func expressionsOf(at *field.Path, validations []admissionregistrationv1.Validat
 func variablesOf(policy *admissionregistrationv1.ValidatingAdmissionPolicy) int {
 	work := 0
 	for _, variable := range policy.Spec.Variables {
-		work += perVariable + expressions.Work(variable.Expression)
+		work += expression.Work(variable.Expression)
 	}
 	return work
 }

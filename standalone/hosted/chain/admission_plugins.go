@@ -64,12 +64,12 @@ func (c *Chain) newAdmission(t *Tenant) (admission.Interface, error) {
 		return nil, err
 	}
 	handlers := []admission.Interface{built}
-	for _, v := range t.spec.Validations {
-		p.common.Initialize(v)
-		if err := admission.ValidateInitialization(v); err != nil {
+	for _, own := range t.spec.Admission {
+		p.common.Initialize(own)
+		if err := admission.ValidateInitialization(own); err != nil {
 			return nil, fmt.Errorf("initialize the admission of tenant %q: %w", t.spec.Name, err)
 		}
-		handlers = append(handlers, v)
+		handlers = append(handlers, own)
 	}
 	return admission.NewChainHandler(handlers...), nil
 }

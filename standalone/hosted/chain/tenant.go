@@ -59,11 +59,11 @@ type Spec struct {
 	// Network dials the connections that users of the apiserver cause; nil for
 	// one that connects to nothing.
 	Network egress.Network
-	// Validations validate what upstream's admission has admitted. They are
-	// initialized as upstream's plugins are.
-	Validations []admission.ValidationInterface
+	// Admission follows upstream's: its plugins see what all of upstream's have
+	// changed, and validate what they have admitted. It is initialized as they are.
+	Admission []admission.Interface
 	// NoDaemonSets has discovery show that DaemonSets cannot be created, which
-	// Validations refuse.
+	// Admission refuses.
 	NoDaemonSets bool
 	// Wrap wraps what serves a request that is authorized; nil for nothing.
 	Wrap func(http.Handler) http.Handler

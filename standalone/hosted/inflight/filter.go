@@ -211,7 +211,7 @@ func (r Reason) advice() string {
 	case ReasonWatches:
 		return "this cluster has as many watches, logs and other long-running requests as it may have: end some" + higher
 	case ReasonWebhooks:
-		return "this cluster calls as many of its webhooks as it may at a time that lead to the cluster itself: " +
+		return "this cluster has as many calls of webhooks at itself in flight as it may have: " +
 			"send fewer writes at a time" + higher
 	case ReasonHost:
 		return "other clusters use all the memory that this platform has for large requests: try again later, or list in pages"
