@@ -109,16 +109,16 @@ func (c *call) patch(ctx context.Context, mediaType string, data []byte) (body, 
 				return body{}, err
 			}
 		}
-		if compiled.IsDevices(c.kind) {
-			if err := compiled.CheckPatch(data); err != nil {
+		converted, err := document.JSONPatchDown(c.namer, c.fields(), data)
+		if err != nil {
+			return body{}, c.invalid(err)
+		}
+		if compiled.IsDevices(c.kind) { // the super cluster compiles what the patch makes of it
+			if err := compiled.CheckPatch(converted); err != nil {
 				return body{}, apierrors.NewForbidden(c.kind.GroupResource(), c.name, err)
 			}
 		}
-		converted, err := document.JSONPatchDown(c.namer, c.fields(), data)
-		if err != nil {
-			err = c.invalid(err)
-		}
-		return body{converted, mediaType}, err
+		return body{converted, mediaType}, nil
 	case types.MergePatchType, types.StrategicMergePatchType, types.ApplyYAMLPatchType:
 		format := jsonType
 		if mediaType == string(types.ApplyYAMLPatchType) {

@@ -264,6 +264,27 @@ func attackSuperWithExpressions() {
 		shouldRefuse(ctx, http.MethodPatch, claims+"/costly", "application/merge-patch+json", claim(copied), tooMuchWork)
 	})
 
+	attack("the super cluster's apiserver, by what a converted tenant's JSON patch makes of a template of claims",
+		"idea: it compiles a template again before it refuses the change", func(ctx SpecContext) {
+			const templates, cel = "/apis/resource.k8s.io/v1/namespaces/" + ns + "/resourceclaimtemplates", "/spec/spec/devices/requests/0/exactly/selectors/0/cel"
+			body := `{"metadata":{"name":"costly"},"spec":{"spec":{"devices":{"config":[{"opaque":{"driver":"a.example.com","parameters":{"a":` + strconv.Quote(copied) + `}}}],` +
+				`"requests":[{"name":"a","exactly":{"deviceClassName":"a","selectors":[{"cel":{"expression":"true"}}]}}]}}}}`
+			code, text := send(ctx, http.MethodPost, templates, jsonType, body)
+			Expect(code).To(Equal(http.StatusCreated), text)
+			expression := strconv.Quote(copied)
+			for patch, reason := range map[string]string{
+				`{"op":"replace","path":"` + cel + `","value":{"expression":` + expression + `}}`:                                                                  tooMuchWork,
+				`{"op":"replace","path":"` + cel + `/expression","value":` + expression + `,"Value":"true"}`:                                                       tooMuchWork,
+				`{"op":"copy","from":"/spec/spec/devices/config/0/opaque/parameters/a","path":"` + cel + `/expression"}`:                                           "cannot move or copy",
+				`{"op":"replace","path":"","value":{"a":` + expression + `}},{"op":"move","from":"/a","path":"` + cel + `/expression"}`:                            "",
+				`{"op":"add","path":"/metadata/annotations","value":{"a":` + expression + `}},{"op":"copy","from":"/metadata/annotations/a","path":"` + cel + `"}`: "",
+			} {
+				code, text := send(ctx, http.MethodPatch, templates+"/costly", jsonPatch, "["+patch+"]")
+				Expect(code).To(BeElementOf(http.StatusBadRequest, http.StatusForbidden, http.StatusUnprocessableEntity), "%s: %.300s", patch, text)
+				Expect(text).To(ContainSubstring(reason))
+			}
+		})
+
 	attack("the super cluster's apiserver, by a rule that a converted tenant's policy writes into a definition", "idea: policies change an object behind the gateway",
 		func(ctx SpecContext) {
 			addRule(ctx, mallory)

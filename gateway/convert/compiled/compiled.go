@@ -5,6 +5,7 @@ package compiled
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	resourcev1 "k8s.io/api/resource/v1"
@@ -32,21 +33,25 @@ func Check(kind kinds.Kind, object document.Object) error {
 // IsDevices reports whether objects of a kind select devices by expressions.
 func IsDevices(kind kinds.Kind) bool { return kind.Group == resourcev1.GroupName }
 
-// CheckPatch returns which limit a JSON patch of a claim of devices exceeds. Each text
-// in it can be an expression.
+// errMoves is a JSON patch that makes an expression of something else.
+var errMoves = errors.New("a JSON patch of devices cannot move or copy: add the value instead")
+
+// CheckPatch returns which limit a JSON patch of a claim of devices exceeds, as it
+// is sent to the super cluster. Each text in it can be an expression.
 func CheckPatch(data []byte) error {
 	var patch []struct {
-		Value any `json:"value"`
+		From  *string `json:"from"`
+		Value any     `json:"value"`
 	}
 	if err := json.Unmarshal(data, &patch); err != nil {
 		return err
 	}
 	var c checker
 	for _, operation := range patch {
-		if text, ok := operation.Value.(string); ok {
-			c.work.Add(text)
+		if operation.From != nil {
+			return errMoves
 		}
-		c.visit(operation.Value)
+		c.addTexts(operation.Value)
 	}
 	return c.exceeded()
 }
@@ -113,5 +118,21 @@ func (c *checker) read(object document.Object, parts int) {
 func (c *checker) add(object document.Object, field string) {
 	if source, ok := object[field].(string); ok && source != "" {
 		c.work.Add(source)
+	}
+}
+
+// addTexts adds each text of a value as an expression.
+func (c *checker) addTexts(value any) {
+	switch value := value.(type) {
+	case string:
+		c.work.Add(value)
+	case []any:
+		for _, element := range value {
+			c.addTexts(element)
+		}
+	case document.Object:
+		for _, field := range value {
+			c.addTexts(field)
+		}
 	}
 }

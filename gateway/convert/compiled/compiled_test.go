@@ -79,7 +79,7 @@ func TestCheckDevices(t *testing.T) {
 			if tt.kind.Resource != claims.Resource {
 				return
 			}
-			for _, value := range []string{selectors, `"` + tt.selector + `"`} {
+			for _, value := range []string{selectors, `"` + tt.selector + `"`, `{"expression":"` + tt.selector + `"}`} {
 				if err := compiled.CheckPatch([]byte(`[{"op":"add","path":"/a","value":` + value + `}]`)); (err != nil) != tt.refused {
 					t.Errorf("a patch: error %v", err)
 				}
@@ -88,5 +88,11 @@ func TestCheckDevices(t *testing.T) {
 	}
 	if err := compiled.CheckPatch([]byte(`{}`)); err == nil {
 		t.Error("no patch is accepted")
+	}
+	for _, op := range []string{"copy", "move"} {
+		patch := `[{"op":"` + op + `","from":"/spec/devices/config/0/opaque/parameters/a","path":"/spec/devices/requests/0/exactly/selectors/0/cel/expression"}]`
+		if err := compiled.CheckPatch([]byte(patch)); err == nil {
+			t.Errorf("%s is accepted", op)
+		}
 	}
 }
