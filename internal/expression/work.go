@@ -11,9 +11,14 @@ import (
 	"github.com/google/cel-go/parser"
 )
 
-// MaxWork is how much work all expressions of one API object may be: about a second,
-// or 1,000 expressions of the usual length.
-const MaxWork = 1 << 20
+const (
+	// Usual is the work of an expression of the usual length, about a hundred
+	// characters.
+	Usual = 1 << 10
+	// MaxWork is how much work all expressions of one API object may be: about a
+	// second, or 1,000 expressions of the usual length.
+	MaxWork = 1 << 10 * Usual
+)
 
 const (
 	// workOfEach is the work of the shortest expression: about half a millisecond,
@@ -88,6 +93,9 @@ func (e *Estimate) AddPattern(pattern string) {
 	e.patterns[pattern] = true
 	e.add(whole(workOfPattern(pattern)))
 }
+
+// AddObject adds what an object with expressions takes beside them.
+func (e *Estimate) AddObject(work int) { e.add(work) }
 
 // AddTypes adds types that are declared for the rules of a schema, of which each
 // schema in it has one.

@@ -20,6 +20,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/controllers"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/discovered"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/expressions"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/inflight"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/keyspace"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/transfer"
@@ -44,6 +45,8 @@ type chains struct {
 	// stopped.
 	newContext func() (context.Context, context.CancelFunc)
 	damages    damages
+	// expressions are those that the control planes of the host store.
+	expressions *expressions.Accounts
 
 	mu     sync.Mutex // guards shared
 	shared *runningChain
@@ -137,9 +140,7 @@ func (c *chains) start(confine func(*clientv3.Client) *kubernetes.Client, like *
 	ctx, cancel := c.newContext()
 	started, err := chain.New(ctx, chain.Options{
 		Store: bounded(confine(client)), Feed: c.store.feed, OnFailure: c.report, Like: like,
-		Decorate: func(inner storage.Interface, resource schema.GroupResource) storage.Interface {
-			return explainedStorage{Interface: inner, resource: resource}
-		},
+		Decorate: c.decorate,
 	})
 	c.super.reportSize()
 	if err != nil {
@@ -150,6 +151,14 @@ func (c *chains) start(confine func(*clientv3.Client) *kubernetes.Client, like *
 	r := &runningChain{Chain: started, client: client, apis: discovered.NewShared(), cancel: cancel}
 	r.running.Go(func() { wait.UntilWithContext(ctx, func(context.Context) { started.Trim() }, trimInterval) })
 	return r, nil
+}
+
+// decorate wraps the storage of a resource.
+func (c *chains) decorate(inner storage.Interface, resource schema.GroupResource) storage.Interface {
+	if _, counts := withExpressions()[resource]; counts {
+		inner = countedStorage{Interface: inner, resource: resource, accounts: c.expressions}
+	}
+	return explainedStorage{Interface: inner, resource: resource}
 }
 
 // bounded bounds what the watches of a client read.

@@ -25,6 +25,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/pki"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/controllers"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/expressions"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/inflight"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/stream"
@@ -65,7 +66,9 @@ type ControlPlane struct {
 	// requests has the requests in flight.
 	requests *inflight.Tenant
 	ledger   *quota.Ledger
-	activity *activity
+	// expressions has those that are stored.
+	expressions *expressions.Account
+	activity    *activity
 	// changes serves the changes of all objects to the platform.
 	changes stream.Endpoint
 	// awake is called before the control plane becomes ready: requests that

@@ -13,6 +13,14 @@ import (
 	"github.com/virtualcluster/virtualcluster/internal/expression"
 )
 
+const (
+	// workOfPolicy is what a policy takes beside its expressions.
+	workOfPolicy = 2 * expression.Usual
+	// workOfWebhook is what a webhook takes beside its conditions: about 25 KiB for
+	// each request that it might be called for.
+	workOfWebhook = expression.Usual / 2
+)
+
 // limitExpressions refuses objects whose expressions are too much work to compile:
 // upstream compiles them to validate an object, which cannot be stopped, and keeps
 // the programs. It follows whatever changes an object, and precedes validation.
@@ -48,11 +56,11 @@ func workOf(object runtime.Object) int {
 		addMutatingPolicy(all, &o.Spec)
 	case *admissionregistration.ValidatingWebhookConfiguration:
 		for i := range o.Webhooks {
-			addConditions(all, o.Webhooks[i].MatchConditions)
+			addWebhook(all, o.Webhooks[i].MatchConditions)
 		}
 	case *admissionregistration.MutatingWebhookConfiguration:
 		for i := range o.Webhooks {
-			addConditions(all, o.Webhooks[i].MatchConditions)
+			addWebhook(all, o.Webhooks[i].MatchConditions)
 		}
 	case *resource.DeviceClass:
 		addSelectors(all, o.Spec.Selectors)
@@ -64,7 +72,13 @@ func workOf(object runtime.Object) int {
 	return all.Work()
 }
 
+func addWebhook(all *expression.Estimate, conditions []admissionregistration.MatchCondition) {
+	all.AddObject(workOfWebhook)
+	addConditions(all, conditions)
+}
+
 func addValidatingPolicy(all *expression.Estimate, spec *admissionregistration.ValidatingAdmissionPolicySpec) {
+	all.AddObject(workOfPolicy)
 	addVariables(all, spec.Variables)
 	addConditions(all, spec.MatchConditions)
 	for _, validation := range spec.Validations {
@@ -77,6 +91,7 @@ func addValidatingPolicy(all *expression.Estimate, spec *admissionregistration.V
 }
 
 func addMutatingPolicy(all *expression.Estimate, spec *admissionregistration.MutatingAdmissionPolicySpec) {
+	all.AddObject(workOfPolicy)
 	addVariables(all, spec.Variables)
 	addConditions(all, spec.MatchConditions)
 	for _, mutation := range spec.Mutations {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/controllers"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/expressions"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/inflight"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/stream"
@@ -111,6 +112,8 @@ type Host struct {
 	turns *turns
 	// requests has the requests in flight of all control planes.
 	requests *inflight.Host
+	// expressions are those that all control planes store.
+	expressions *expressions.Accounts
 
 	// newContext returns a context for a control plane, which ends with the
 	// host.
@@ -182,12 +185,13 @@ var containPanics = sync.OnceFunc(func() { utilruntime.ReallyCrash = false })
 // newHost returns a host without its port and its etcds.
 func newHost(opts Options) *Host {
 	return &Host{
-		requests: inflight.NewHost(),
-		opts:     opts,
-		turns:    newTurns(max(2, runtime.GOMAXPROCS(0))),
-		done:     make(chan struct{}),
-		planes:   map[string]*ControlPlane{},
-		deleting: map[string]int{},
+		requests:    inflight.NewHost(),
+		expressions: expressions.NewAccounts(),
+		opts:        opts,
+		turns:       newTurns(max(2, runtime.GOMAXPROCS(0))),
+		done:        make(chan struct{}),
+		planes:      map[string]*ControlPlane{},
+		deleting:    map[string]int{},
 	}
 }
 
@@ -195,8 +199,9 @@ func newHost(opts Options) *Host {
 func (h *Host) serve(ctx context.Context) {
 	h.chains = &chains{
 		store: h.stores.tenants, super: h.stores.super, observer: h.opts.Observer, log: h.opts.Log,
-		changes:    controllers.NewChanges(h.stores.tenants.feed),
-		newContext: func() (context.Context, context.CancelFunc) { return context.WithCancel(context.WithoutCancel(ctx)) },
+		expressions: h.expressions,
+		changes:     controllers.NewChanges(h.stores.tenants.feed),
+		newContext:  func() (context.Context, context.CancelFunc) { return context.WithCancel(context.WithoutCancel(ctx)) },
 	}
 	ctx, h.cancel = context.WithCancel(ctx)
 	h.newContext = func() (context.Context, context.CancelFunc) { return context.WithCancel(ctx) }
@@ -215,7 +220,8 @@ func (h *Host) serve(ctx context.Context) {
 // certificates.
 func (h *Host) collectors() []prometheus.Collector {
 	return []prometheus.Collector{
-		quota.NewCollector(h.stores.tenants.ledger), inflight.NewCollector(h.requests), newExpiryCollector(h.expiries),
+		quota.NewCollector(h.stores.tenants.ledger), inflight.NewCollector(h.requests), expressions.NewCollector(h.expressions),
+		newExpiryCollector(h.expiries),
 	}
 }
 
@@ -349,7 +355,7 @@ func (h *Host) newControlPlane(spec Spec) (*ControlPlane, error) {
 		spec: spec, keyring: h.opts.Keys, hosts: hosts, renamed: make(chan struct{}, 1), inlet: in, podAddress: h.opts.PodAddress,
 		outside: h.outside(spec.Name), inside: h.inside(spec.Name), etcd: own.endpoints(), chains: h.chains, turns: h.turns,
 		attempts: attemptsIn(own.client, spec.Name),
-		ledger:   own.ledger, discovery: h.opts.Discovery,
+		ledger:   own.ledger, discovery: h.opts.Discovery, expressions: newExpressions(own, spec),
 		requests: h.requests.Add(spec.Name, inflight.Config{
 			Limits: spec.Requests, Protected: spec.Name == h.opts.Super, Stored: func() inflight.Stored {
 				return inflight.Stored{Bytes: own.ledger.Usage(spec.Name).Bytes, Largest: own.ledger.Largest(spec.Name)}
@@ -357,6 +363,9 @@ func (h *Host) newControlPlane(spec Spec) (*ControlPlane, error) {
 		}),
 		ready: make(chan struct{}), done: make(chan struct{}),
 		duty: newDuty(), guard: h.opts.Guard,
+	}
+	if !spec.Stock { // upstream's kube-apiserver does not count them
+		h.expressions.Add(c.expressions)
 	}
 	c.serving.Store(&servingNames{dnsNames, ips})
 	c.activity = &activity{isPlatform: c.isPlatform}
@@ -389,6 +398,7 @@ func (h *Host) runPlane(ctx context.Context, c *ControlPlane) {
 		h.opts.Log.Error(c.err, "A control plane exited by itself", "controlPlane", c.Name())
 	}
 	h.requests.Remove(c.requests)
+	h.expressions.Remove(c.expressions)
 	h.forget(c) // before done, since the waiter may run it again
 	close(c.done)
 }

@@ -78,10 +78,12 @@ type Spec struct {
 	// to authorized users of a Stock control plane. They expose the whole
 	// process, with all its control planes.
 	Diagnostics bool
-	// Limits limits what the control plane stores, and Requests what it has in
-	// flight; the zero values do not. SetLimits changes both.
-	Limits   quota.Limits
-	Requests inflight.Limits
+	// Limits limits what the control plane stores, Requests what it has in flight,
+	// and Expressions how much work its expressions are, in those of the usual
+	// length; the zero values do not. SetLimits changes all.
+	Limits      quota.Limits
+	Requests    inflight.Limits
+	Expressions int64
 	// CertificateValidity is the validity of certificates, a year by default.
 	// They are renewed before they expire; the authority is valid for ten
 	// years.

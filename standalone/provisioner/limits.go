@@ -30,6 +30,9 @@ func limitsOf(spec *tenancyv1alpha1.ControlPlaneSpec, defaults hosted.Limits) ho
 	if own.WriteBytesPerSecond != nil {
 		limits.Stored.WriteBytesPerSecond = own.WriteBytesPerSecond.Value()
 	}
+	if own.Expressions != nil {
+		limits.Expressions = *own.Expressions
+	}
 	if own.ConcurrentReads != nil {
 		limits.Requests.Reads = int(*own.ConcurrentReads)
 	}

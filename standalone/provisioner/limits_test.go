@@ -11,6 +11,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/plugins/provisioner"
 
 	"github.com/virtualcluster/virtualcluster/standalone/hosted"
+	"github.com/virtualcluster/virtualcluster/standalone/hosted/expressions"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/inflight"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/quota"
 )
@@ -20,7 +21,7 @@ const mebi = 1 << 20
 func defaults() hosted.Limits {
 	return hosted.Limits{
 		Stored:   quota.Limits{Bytes: 64 * mebi, Objects: 1000, WritesPerSecond: 100, WriteBytesPerSecond: mebi},
-		Requests: inflight.Limits{Reads: 10, Writes: 20, Watches: 30},
+		Requests: inflight.Limits{Reads: 10, Writes: 20, Watches: 30}, Expressions: 50,
 	}
 }
 
@@ -44,12 +45,12 @@ func TestLimitsOf(t *testing.T) {
 		},
 		"all": {
 			&tenancyv1alpha1.ControlPlaneSpec{Limits: &tenancyv1alpha1.ControlPlaneLimits{
-				Storage: &two, Objects: new(int64(1)), WritesPerSecond: new(int32(2)), WriteBytesPerSecond: &two,
+				Storage: &two, Objects: new(int64(1)), Expressions: new(int64(6)), WritesPerSecond: new(int32(2)), WriteBytesPerSecond: &two,
 				ConcurrentReads: new(int32(3)), ConcurrentWrites: new(int32(4)), ConcurrentWatches: new(int32(5)),
 			}},
 			hosted.Limits{
 				Stored:   quota.Limits{Bytes: 2 * mebi, Objects: 1, WritesPerSecond: 2, WriteBytesPerSecond: 2 * mebi},
-				Requests: inflight.Limits{Reads: 3, Writes: 4, Watches: 5},
+				Requests: inflight.Limits{Reads: 3, Writes: 4, Watches: 5}, Expressions: 6,
 			},
 		},
 	} {
@@ -89,6 +90,10 @@ func TestReachedLimits(t *testing.T) {
 		"a write that does not fit": {
 			hosted.Consumption{Limits: defaults().Stored, Rejected: map[quota.Reason]int64{quota.ReasonStorage: 1}},
 			tenancyv1alpha1.ReasonStorageLimitReached, "0 of 64Mi",
+		},
+		"expressions that do not fit": {
+			hosted.Consumption{Expressions: expressions.Usage{Used: 49, Limit: 50, Rejected: 1}},
+			tenancyv1alpha1.ReasonExpressionLimitReached, "as much work as 49 of the usual length, of 50",
 		},
 		"fast writes": {
 			hosted.Consumption{Limits: defaults().Stored, Rejected: map[quota.Reason]int64{quota.ReasonPace: 1}},

@@ -264,6 +264,7 @@ func (h *Hosted) start(vc *tenancyv1alpha1.VirtualCluster) (provisioner.ControlP
 		SeparateKubeletClientCA: true,
 		Limits:                  limits.Stored,
 		Requests:                limits.Requests,
+		Expressions:             limits.Expressions,
 		KubeletCA:               h.options.KubeletCA,
 		Network:                 h.options.Network(key),
 		ExtraSANs:               h.extraSANsOf(vc),

@@ -37,6 +37,10 @@ func limits() []limit {
 	return []limit{
 		{tenancyv1alpha1.ReasonStorageLimitReached, writes(quota.ReasonStorage), isFull, describeStorage},
 		{
+			tenancyv1alpha1.ReasonExpressionLimitReached,
+			func(c hosted.Consumption) int64 { return c.Expressions.Rejected }, nil, describeExpressions,
+		},
+		{
 			tenancyv1alpha1.ReasonMemoryPressure, requests(inflight.ReasonPressure),
 			func(c hosted.Consumption) bool { return c.Requests.Shed }, describePressure,
 		},
@@ -66,6 +70,11 @@ func isFull(c hosted.Consumption) bool {
 func describeStorage(c hosted.Consumption) string {
 	return fmt.Sprintf("%s of %s and %d of %s objects are stored: writes that need more are rejected",
 		size(c.Stored.Bytes), unlessZero(size(c.Limits.Bytes)), c.Stored.Objects, unlessZero(strconv.FormatInt(c.Limits.Objects, 10)))
+}
+
+func describeExpressions(c hosted.Consumption) string {
+	return fmt.Sprintf("the expressions that are stored are as much work as %d of the usual length, of %s: writes that need more are rejected",
+		c.Expressions.Used, unlessZero(strconv.FormatInt(c.Expressions.Limit, 10)))
 }
 
 func describePressure(c hosted.Consumption) string {

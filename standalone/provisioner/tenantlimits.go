@@ -16,6 +16,7 @@ const (
 	defaultObjects = 20_000
 	defaultWrites  = "2Mi"
 
+	defaultExpressions       = 4000
 	defaultWritesPerSecond   = 1000
 	defaultConcurrentReads   = 100
 	defaultConcurrentWrites  = 50
@@ -31,6 +32,8 @@ type TenantLimits struct {
 	Objects         int64
 	// WritesPerSecond is how often it writes in a second.
 	WritesPerSecond int64
+	// Expressions is how much work its expressions are, in those of the usual length.
+	Expressions int64
 	// Requests are those that it has in flight.
 	Requests inflight.Limits
 }
@@ -39,7 +42,7 @@ func defaultTenantLimits() TenantLimits {
 	return TenantLimits{
 		Storage: resource.QuantityValue{Quantity: resource.MustParse(defaultStorage)},
 		Writes:  resource.QuantityValue{Quantity: resource.MustParse(defaultWrites)},
-		Objects: defaultObjects, WritesPerSecond: defaultWritesPerSecond,
+		Objects: defaultObjects, WritesPerSecond: defaultWritesPerSecond, Expressions: defaultExpressions,
 		Requests: inflight.Limits{Reads: defaultConcurrentReads, Writes: defaultConcurrentWrites, Watches: defaultConcurrentWatches},
 	}
 }
@@ -48,6 +51,8 @@ func (l *TenantLimits) addFlags(flags *pflag.FlagSet) {
 	flags.Var(&l.Storage, "tenant-storage", "how much each tenant's control plane stores at most; 0 is no limit")
 	flags.Int64Var(&l.Objects, "tenant-objects", l.Objects,
 		"how many objects of all kinds each tenant's control plane has at most; 0 is no limit")
+	flags.Int64Var(&l.Expressions, "tenant-expressions", l.Expressions,
+		"how many expressions of the usual length those that each tenant's control plane stores are as much work as, at most; 0 is no limit")
 	flags.Var(&l.Writes, "tenant-writes", "how much each tenant's control plane writes in a second at most, except in bursts; 0 is no limit")
 	flags.Int64Var(&l.WritesPerSecond, "tenant-writes-per-second", l.WritesPerSecond,
 		"how often each tenant's control plane writes in a second at most, except in bursts; 0 is no limit")
@@ -65,6 +70,8 @@ func (l *TenantLimits) validate() error {
 	case l.Storage.Sign() < 0 || l.Objects < 0 || l.Writes.Sign() < 0:
 		return fmt.Errorf("--tenant-storage is %s, --tenant-objects %d, --tenant-writes %s: none may be negative",
 			&l.Storage, l.Objects, &l.Writes)
+	case l.Expressions < 0:
+		return fmt.Errorf("--tenant-expressions is %d: it must not be negative", l.Expressions)
 	case l.WritesPerSecond < 0:
 		return fmt.Errorf("--tenant-writes-per-second is %d: it must not be negative", l.WritesPerSecond)
 	case l.Requests.Reads < 0 || l.Requests.Writes < 0 || l.Requests.Watches < 0:
@@ -81,6 +88,6 @@ func (l *TenantLimits) limits() hosted.Limits {
 		Stored: quota.Limits{
 			Bytes: l.Storage.Value(), Objects: l.Objects, WritesPerSecond: l.WritesPerSecond, WriteBytesPerSecond: l.Writes.Value(),
 		},
-		Requests: l.Requests,
+		Requests: l.Requests, Expressions: l.Expressions,
 	}
 }

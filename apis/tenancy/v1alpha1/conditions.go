@@ -146,6 +146,9 @@ const (
 	// ReasonStorageLimitReached: the control plane stores as many bytes or
 	// objects as it may.
 	ReasonStorageLimitReached = "StorageLimitReached"
+	// ReasonExpressionLimitReached: the expressions that the control plane stores
+	// are as much work as they may be.
+	ReasonExpressionLimitReached = "ExpressionLimitReached"
 	// ReasonRequestsThrottled: requests were rejected since the control plane
 	// had as many in flight as it may.
 	ReasonRequestsThrottled = "RequestsThrottled"

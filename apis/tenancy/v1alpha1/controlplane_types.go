@@ -96,6 +96,16 @@ type ControlPlaneLimits struct {
 	// +kubebuilder:validation:Maximum=100000000
 	Objects *int64 `json:"objects,omitempty"`
 
+	// expressions is how much work it is to compile the expressions of all
+	// policies, webhooks, CustomResourceDefinitions and devices together, in
+	// expressions of the usual length, about a hundred characters. The host
+	// keeps their programs in memory. Default: by the host's
+	// --tenant-expressions.
+	// +optional
+	// +kubebuilder:validation:Minimum=100
+	// +kubebuilder:validation:Maximum=1000000
+	Expressions *int64 `json:"expressions,omitempty"`
+
 	// writesPerSecond is the rate of writes. A burst may have as many as ten
 	// seconds. Default: by the host's --tenant-writes-per-second.
 	// +optional

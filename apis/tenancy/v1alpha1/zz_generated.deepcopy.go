@@ -128,6 +128,11 @@ func (in *ControlPlaneLimits) DeepCopyInto(out *ControlPlaneLimits) {
 		*out = new(int64)
 		**out = **in
 	}
+	if in.Expressions != nil {
+		in, out := &in.Expressions, &out.Expressions
+		*out = new(int64)
+		**out = **in
+	}
 	if in.WritesPerSecond != nil {
 		in, out := &in.WritesPerSecond, &out.WritesPerSecond
 		*out = new(int32)

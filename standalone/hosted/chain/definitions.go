@@ -54,7 +54,8 @@ func (c *Chain) decorateDefinitions(store storage.Interface, resource schema.Gro
 }
 
 // definitionStorage starts a tenant's server of custom resources with the first
-// definition.
+// definition, and with a change of one that was stored before: the server deletes
+// the resources of a definition that is being deleted.
 type definitionStorage struct {
 	storage.Interface
 
@@ -81,10 +82,14 @@ func (s definitionStorage) GuaranteedUpdate(
 		return tryUpdate(input, response)
 	}
 	err := s.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, observed, cached)
-	if err != nil || !absent {
+	switch {
+	case err != nil:
 		return err
+	case absent:
+		return s.created(ctx)
+	default:
+		return s.changed(ctx)
 	}
-	return s.created(ctx)
 }
 
 func (s definitionStorage) created(ctx context.Context) error {
@@ -93,6 +98,15 @@ func (s definitionStorage) created(ctx context.Context) error {
 		return err
 	}
 	t.extensions.created()
+	return nil
+}
+
+func (s definitionStorage) changed(ctx context.Context) error {
+	t, err := s.chain.tenant(ctx)
+	if err != nil {
+		return err
+	}
+	_, _ = t.extensions.get(ctx) // the definition has changed; the next request repeats it
 	return nil
 }
 
