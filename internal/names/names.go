@@ -300,8 +300,8 @@ func ValidateClusterKey(key string) []string {
 	return validation.IsDNS1123Label(key)
 }
 
-// PlatformPolicy reports whether a name is that of a NetworkPolicy of the platform
-// in a namespace of a converted tenant, which has no others of this form.
+// PlatformPolicy reports whether a name is of the form of those of the platform's
+// NetworkPolicies in the namespaces of tenants. No policy of a tenant has one.
 func PlatformPolicy(name string) bool { return strings.HasSuffix(name, "."+Domain) }
 
 // DefaultPolicyPart is the name of one of several NetworkPolicies that together

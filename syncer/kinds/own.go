@@ -11,7 +11,7 @@ import (
 // copy: a tenant's object with the name stays in the tenant, and the object is
 // not validated.
 type Own[T client.Object] struct {
-	// Name is the name of the object in each namespace.
+	// Name is the name of the object in each namespace. It is reserved.
 	Name string
 	// Desired returns the object, whose metadata the engine sets; nil if the
 	// tenant's namespaces should have none.
@@ -29,7 +29,8 @@ func (o Own[T]) erase() Own[client.Object] {
 // deleted with it.
 type OwnInNetworks[T client.Object] struct {
 	Closed Own[T]
-	// Suffix follows the name of a network in the name of its object.
+	// Suffix follows the name of a network in the name of its object. Names that
+	// end in it are reserved.
 	Suffix string
 	// Desired returns the object of a network, whose metadata the engine sets.
 	Desired func(v View, n Network) T

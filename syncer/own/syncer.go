@@ -169,8 +169,8 @@ func (s *Syncer) sync(ctx context.Context, k *kinds.Kind, own kinds.Own[client.O
 	case o.desired == nil:
 		return s.writer.Delete(ctx, o.kind, o.super, nil)
 	case session.IsCopy(o.super):
-		// The copy had the name before it was reserved. The event of its
-		// deletion leads here again.
+		// The copy is older than the reservation of its name: none replaces it.
+		// The error leads here again.
 		taken := fmt.Errorf("create %s %s: a copy has the name and is deleted first", k.Name, own.Name)
 		return errors.Join(taken, s.writer.Delete(ctx, o.kind, o.super, nil))
 	}

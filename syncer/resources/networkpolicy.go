@@ -27,6 +27,7 @@ func NetworkPolicy(pods Ranges) kinds.Flow {
 		Optional: true,
 		Desired:  pods.desiredNetworkPolicy,
 		Merge:    func(super, desired *networkingv1.NetworkPolicy) { super.Spec = desired.Spec },
+		Reserved: names.PlatformPolicy,
 		Own: []kinds.Own[*networkingv1.NetworkPolicy]{
 			{Name: names.IsolationPolicy, Desired: isolation}, {Name: names.DefaultPolicy, Desired: pods.byDefault},
 		},

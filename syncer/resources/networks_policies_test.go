@@ -224,3 +224,19 @@ func TestEgressMakesRoom(t *testing.T) {
 		})
 	}
 }
+
+// TestNamesOfOwnPolicies: a tenant's policy with the name of one of the
+// syncer's would take its place.
+func TestNamesOfOwnPolicies(t *testing.T) {
+	k := boundKind(t)
+	for _, o := range append(k.Own, k.OwnInNetworks.Closed, k.OwnInNetworks.Of(kinds.Network{Name: "front"})) {
+		if !k.Reserved(o.Name) {
+			t.Errorf("%s is not reserved", o.Name)
+		}
+	}
+	for _, name := range []string{"web", "tenancy.x-k8s.io", "tenant-isolation"} {
+		if k.Reserved(name) {
+			t.Errorf("%s is reserved", name)
+		}
+	}
+}

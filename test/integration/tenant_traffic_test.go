@@ -91,14 +91,16 @@ var _ = Describe("Traffic from other tenants", Ordered, func() {
 		Eventually(beClosed(ctx)).Should(Succeed())
 	})
 
-	It("is denied although the tenant has a policy of the same name, which is reported", func(ctx SpecContext) {
-		theirs := &networkingv1.NetworkPolicy{
-			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: names.IsolationPolicy},
-			Spec:       networkingv1.NetworkPolicySpec{Ingress: []networkingv1.NetworkPolicyIngressRule{{}}},
+	It("is denied although the tenant has policies with names of the platform's, which is reported", func(ctx SpecContext) {
+		for _, name := range []string{names.IsolationPolicy, names.EgressPolicy} { // the second exists with networks alone
+			theirs := &networkingv1.NetworkPolicy{
+				ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name},
+				Spec:       networkingv1.NetworkPolicySpec{Ingress: []networkingv1.NetworkPolicyIngressRule{{}}},
+			}
+			kit.Create(ctx, red.Client, theirs)
+			Eventually(kit.Rejections(ctx, red, theirs)).ShouldNot(BeEmpty())
+			Expect(red.Client.Delete(ctx, theirs)).To(Succeed())
 		}
-		kit.Create(ctx, red.Client, theirs)
-		Eventually(kit.Rejections(ctx, red, theirs)).ShouldNot(BeEmpty())
-		Expect(red.Client.Delete(ctx, theirs)).To(Succeed())
 		Consistently(beClosed(ctx)).Should(Succeed())
 	})
 
