@@ -70,15 +70,21 @@ func (c *call) make(ctx context.Context, path string, object any) error {
 }
 
 // An apiserver authorizes by a cache, in which a new RoleBinding appears within
-// milliseconds. Longer than this, a request does not wait.
-const permissionPoll, permissionTimeout = 10 * time.Millisecond, 20 * time.Second
+// milliseconds. Longer than permissionTimeout, a request does not wait.
+const (
+	permissionFirst, permissionMost = 10 * time.Millisecond, 500 * time.Millisecond
+	permissionTimeout               = 20 * time.Second
+)
 
 // waitForPermission waits until the tenant's service account may do what the next
 // request of the tenant is likely to be.
 func (c *call) waitForPermission(ctx context.Context, what *authorizationv1.ResourceAttributes) error {
 	asked := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: what}}
 	const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-	return wait.PollUntilContextTimeout(ctx, permissionPoll, permissionTimeout, true, func(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, permissionTimeout)
+	defer cancel()
+	backoff := wait.Backoff{Duration: permissionFirst, Factor: 1.5, Jitter: 0.1, Steps: 16, Cap: permissionMost}
+	return backoff.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
 		var review authorizationv1.SelfSubjectAccessReview
 		_, err := c.send(ctx, c.Fenced, http.MethodPost, path, asked, &review)
 		return review.Status.Allowed, err

@@ -73,6 +73,7 @@ var _ = Describe("The CRDs of a converted tenant", Ordered, ContinueOnFailure, f
 		converter := kit.StartConverter(ctx, super)
 		alice, mallory = converter.Tenant(ctx, "crds-3c4d5e-alice"), converter.Tenant(ctx, "crds-7f6e5d-mallory")
 		for _, t := range []*kit.Converted{alice, mallory} {
+			permitCustom(ctx, t, "example.com", "widgets")
 			Expect(t.Ask(ctx, http.MethodPost, crdsPath, body("example.com", "")).Code).To(Equal(http.StatusCreated))
 			DeferCleanup(func(ctx SpecContext) {
 				Expect(t.Ask(ctx, http.MethodDelete, crdsPath, "").Code).To(Equal(http.StatusOK))
@@ -156,6 +157,8 @@ var _ = Describe("The CRDs of a converted tenant", Ordered, ContinueOnFailure, f
 	attack("a group of the platform, or of Kubernetes, by a CRD", "idea: the first to define a kind owns it", func(ctx SpecContext) {
 		platform := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "virtualclusters.tenancy.x-k8s.io"}}
 		Expect(kit.Get(ctx, super.Client, platform)).To(Succeed())
+		permitCustom(ctx, mallory, "tenancy.x-k8s.io", "widgets")
+		permitCustom(ctx, mallory, ofAlice.Spec.Group, "widgets")
 		Expect(mallory.Ask(ctx, http.MethodPost, crdsPath, body("tenancy.x-k8s.io", "")).Code).To(
 			BeElementOf(http.StatusUnprocessableEntity, http.StatusCreated), "in a group of its own")
 		reply := mallory.Ask(ctx, http.MethodPost, crdsPath, body("apps", ""))
@@ -218,6 +221,7 @@ var _ = Describe("The CRDs of a converted tenant", Ordered, ContinueOnFailure, f
 		const config = `{"url":"https://169.254.169.254/"}`
 		const conversion = `{"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],"clientConfig":` + config + `}}`
 		const path = crdsPath + "/widgets.hooked.example.com"
+		permitCustom(ctx, mallory, "hooked.example.com", "widgets")
 		hooked := body("hooked.example.com", `"conversion":`+conversion+`,`)
 		reply := mallory.Ask(ctx, http.MethodPost, crdsPath, hooked)
 		Expect(reply.Code).To(Equal(http.StatusCreated), reply.Body)
@@ -243,6 +247,7 @@ var _ = Describe("The CRDs of a converted tenant", Ordered, ContinueOnFailure, f
 	})
 
 	attack("CRDs of all, by a deletion without a name", "idea: a collection is not the tenant's", func(ctx SpecContext) {
+		permitCustom(ctx, mallory, "collected.example.com", "widgets")
 		reply := mallory.Ask(ctx, http.MethodPost, crdsPath, body("collected.example.com", ""))
 		Expect(reply.Code).To(Equal(http.StatusCreated), reply.Body)
 		Expect(mallory.Ask(ctx, http.MethodDelete, crdsPath+"?labelSelector="+url.QueryEscape(names.Converted), "").Code).To(Equal(http.StatusBadRequest))
