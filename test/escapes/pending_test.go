@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/flowcontrol"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/test/kit"
@@ -21,10 +22,17 @@ var _ = Describe("The description of pending objects", func() {
 	const ns = "pending"
 
 	attack("pending objects by the hundred", "review: a status that is written for every change", func(ctx SpecContext) {
-		const summaries = 2
+		const (
+			summaries = 2
+			pace      = 20 // objects a second: as fast as it gets, they would be thousands
+		)
 		mallory := tenant(ctx)
 		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
+		paced := flowcontrol.NewTokenBucketRateLimiter(pace, 1)
 		f := newFlood(ctx, func(ctx context.Context, wave int64) error {
+			if err := paced.Wait(ctx); err != nil {
+				return err
+			}
 			return mallory.Client.Create(ctx, rejectedService(ns, fmt.Sprintf("%s-%d", strings.Repeat("n", 50), wave)))
 		})
 		Eventually(kit.Read(ctx, super.Client, mallory.VC)).WithTimeout(3 * kit.Soon).
