@@ -10,8 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
-	"os/exec"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -42,10 +40,6 @@ const (
 	// notAllowed is the message for a tenant whose connection is rejected.
 	notAllowed = "not allowed: a hosted control plane connects to"
 )
-
-// podAddress is an address of a network that only the specs of this process
-// use. It leads to this machine without being an address of it.
-func podAddress(last int) string { return fmt.Sprintf("198.18.%d.%d", os.Getpid()%256, last) }
 
 // listener is a server that counts the connections to it.
 type listener struct {
@@ -123,21 +117,6 @@ func (l *listener) port() int32 { return int32(l.Port()) }
 func (l *listener) shouldBeUntouched() {
 	GinkgoHelper()
 	Consistently(l.connected).WithTimeout(kit.Quiet / 5).Should(BeZero())
-}
-
-// usePodNetwork routes the addresses of the pod network to this machine until
-// the container of specs ends.
-func usePodNetwork(ctx context.Context) {
-	GinkgoHelper()
-	if os.Geteuid() != 0 {
-		Skip("a network of pods on this machine needs root")
-	}
-	route := func(ctx context.Context, do string) {
-		out, err := exec.CommandContext(ctx, "ip", "route", do, "local", podAddress(0)+"/24", "dev", "lo").CombinedOutput()
-		Expect(err).NotTo(HaveOccurred(), string(out))
-	}
-	route(ctx, "replace")
-	DeferCleanup(func(ctx SpecContext) { route(ctx, "del") })
 }
 
 // backend is a pod of a tenant at an address of the pod network, as the super

@@ -200,12 +200,12 @@ var _ = Describe("The network of the platform, through a hosted apiserver", Orde
 		)
 
 		BeforeAll(func(ctx SpecContext) {
-			usePodNetwork(ctx)
+			kit.UsePodNetwork(ctx)
 			answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { turn.Load().(http.HandlerFunc)(w, r) })
-			backs = listen(podAddress(10)+":0", answer)
-			backend(ctx, mallory, "backend", podAddress(10))
-			plain := listenPlain(podAddress(11)+":0", answer)
-			backend(ctx, mallory, "plain", podAddress(11), func(p *corev1.Pod) {
+			backs = listen(kit.NextPodAddress()+":0", answer)
+			backend(ctx, mallory, "backend", backs.Addr().String())
+			plain := listenPlain(kit.NextPodAddress()+":0", answer)
+			backend(ctx, mallory, "plain", plain.Addr().String(), func(p *corev1.Pod) {
 				p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: plain.port()}}
 			})
 			leadTo(ctx, mallory, "backend", backs.AddrPort)
@@ -308,7 +308,7 @@ var _ = Describe("The network of the platform, through a hosted apiserver", Orde
 		})
 
 		attack("another tenant's pod", review, func(ctx SpecContext) {
-			others := podAddress(20)
+			others := kit.NextPodAddress()
 			victim := tenant(ctx)
 			kit.Create(ctx, victim.Client, kit.Namespace(egressNamespace))
 			its := listen(others+":0", nil)
@@ -319,7 +319,7 @@ var _ = Describe("The network of the platform, through a hosted apiserver", Orde
 		})
 
 		attack("an address that a pod of the tenant had before it ended", review, func(ctx SpecContext) {
-			had := podAddress(30)
+			had := kit.NextPodAddress()
 			next := listen(had+":0", nil)
 			copied := backend(ctx, mallory, "ended", had)
 			leadTo(ctx, mallory, "ended", next.AddrPort)
@@ -330,7 +330,7 @@ var _ = Describe("The network of the platform, through a hosted apiserver", Orde
 		})
 
 		attack("an address that a pod of the tenant and another's have both", review, func(ctx SpecContext) {
-			shared := podAddress(40)
+			shared := kit.NextPodAddress()
 			its := listen(shared+":0", nil)
 			backend(ctx, mallory, "shared", shared)
 			leadTo(ctx, mallory, "shared", its.AddrPort)

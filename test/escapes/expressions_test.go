@@ -19,12 +19,7 @@ import (
 )
 
 var _ = Describe("Expressions that take long to compile", func() {
-	Describe("with a handler chain of their own", Ordered, func() {
-		attackWithExpressions(tenancyv1alpha1.IsolationDedicated, "")
-	})
-	Describe("in a shared handler chain", Ordered, func() {
-		attackWithExpressions(tenancyv1alpha1.IsolationShared, ", in a shared chain")
-	})
+	inBothChains(attackWithExpressions)
 	Describe("of a converted tenant", Ordered, attackSuperWithExpressions)
 })
 
@@ -43,17 +38,10 @@ var copied = "optional.of(1)" + strings.Repeat(".optMap(a,a)", 24) + ".hasValue(
 // is one request, after which another tenant of the process has to be served.
 func attackWithExpressions(isolation tenancyv1alpha1.Isolation, where string) {
 	const ns = "expressions"
-	var mallory, alice *local.Tenant
+	var mallory *local.Tenant
 
-	BeforeAll(func(ctx SpecContext) {
-		mallory, alice = tenant(ctx, kit.WithIsolation(isolation)), tenant(ctx, kit.WithIsolation(isolation))
-		kit.Create(ctx, alice.Client, kit.Namespace(ns))
-	})
-	works := 0
-	AfterEach(func(ctx SpecContext) {
-		works++
-		shouldSync(ctx, alice, ns, fmt.Sprintf("works-%d", works))
-	})
+	BeforeAll(func(ctx SpecContext) { mallory = tenant(ctx, kit.WithIsolation(isolation)) })
+	shouldServeOthers(isolation, ns)
 	send := func(ctx context.Context, method, path, mediaType, body string) (code int, text string) {
 		GinkgoHelper()
 		return sendSoon(ctx, mallory, method, path, mediaType, strings.NewReader(body))

@@ -2,6 +2,7 @@ package escapes
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/test/kit"
 	"github.com/virtualcluster/virtualcluster/test/local"
 )
@@ -30,6 +32,34 @@ func shouldBeRejected(ctx context.Context, t *local.Tenant, obj client.Object, w
 	Eventually(kit.Rejections(ctx, t, obj)).Should(ContainElement(ContainSubstring(why)))
 	Expect(kit.Rejections(ctx, t, obj)()).NotTo(ContainElement(ContainSubstring(t.Key())))
 	kit.ShouldStayAbsent(ctx, super.Client, kit.SuperOf(t, obj))
+}
+
+// inBothChains declares attacks on control planes with a handler chain of their
+// own, and on those in a shared one, which the texts of the attacks end with.
+func inBothChains(declare func(isolation tenancyv1alpha1.Isolation, where string)) {
+	Describe("with a handler chain of their own", Ordered, func() {
+		declare(tenancyv1alpha1.IsolationDedicated, "")
+	})
+	Describe("in a shared handler chain", Ordered, func() {
+		declare(tenancyv1alpha1.IsolationShared, ", in a shared chain")
+	})
+}
+
+// shouldServeOthers asserts that another tenant is synced after each attack of a
+// container.
+func shouldServeOthers(isolation tenancyv1alpha1.Isolation, ns string) {
+	var (
+		alice *local.Tenant
+		works int
+	)
+	BeforeAll(func(ctx SpecContext) {
+		alice = tenant(ctx, kit.WithIsolation(isolation))
+		kit.Create(ctx, alice.Client, kit.Namespace(ns))
+	})
+	AfterEach(func(ctx SpecContext) {
+		works++
+		shouldSync(ctx, alice, ns, fmt.Sprintf("works-%d", works))
+	})
 }
 
 // unread are watches whose responses are not read.

@@ -3,7 +3,6 @@ package escapes
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"net/http"
 	"strings"
 
@@ -18,12 +17,7 @@ import (
 )
 
 var _ = Describe("Objects that are nested deeply", func() {
-	Describe("with a handler chain of their own", Ordered, func() {
-		attackWithNesting(tenancyv1alpha1.IsolationDedicated, "")
-	})
-	Describe("in a shared handler chain", Ordered, func() {
-		attackWithNesting(tenancyv1alpha1.IsolationShared, ", in a shared chain")
-	})
+	inBothChains(attackWithNesting)
 })
 
 // attackWithNesting declares the attacks on control planes of an isolation. Each
@@ -35,17 +29,10 @@ func attackWithNesting(isolation tenancyv1alpha1.Isolation, where string) {
 		dataField, labelsField, annotationsField = 2, 11, 12
 	)
 	metadata := []protowire.Number{1}
-	var mallory, alice *local.Tenant
+	var mallory *local.Tenant
 
-	BeforeAll(func(ctx SpecContext) {
-		mallory, alice = tenant(ctx, kit.WithIsolation(isolation)), tenant(ctx, kit.WithIsolation(isolation))
-		kit.Create(ctx, alice.Client, kit.Namespace(ns))
-	})
-	works := 0
-	AfterEach(func(ctx SpecContext) {
-		works++
-		shouldSync(ctx, alice, ns, fmt.Sprintf("works-%d", works))
-	})
+	BeforeAll(func(ctx SpecContext) { mallory = tenant(ctx, kit.WithIsolation(isolation)) })
+	shouldServeOthers(isolation, ns)
 	send := func(ctx context.Context, method, path, mediaType string, body []byte) (code int, text string) {
 		GinkgoHelper()
 		return sendSoon(ctx, mallory, method, path, mediaType, bytes.NewReader(body))

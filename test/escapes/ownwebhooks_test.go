@@ -23,12 +23,7 @@ import (
 )
 
 var _ = Describe("Webhooks that lead to the apiserver that calls them", func() {
-	Describe("with a handler chain of its own", Ordered, func() {
-		attackWithOwnWebhooks(tenancyv1alpha1.IsolationDedicated, "")
-	})
-	Describe("with a shared handler chain", Ordered, func() {
-		attackWithOwnWebhooks(tenancyv1alpha1.IsolationShared, ", in a shared chain")
-	})
+	inBothChains(attackWithOwnWebhooks)
 })
 
 // attackWithOwnWebhooks declares the attacks on control planes of an isolation. The
@@ -40,10 +35,7 @@ func attackWithOwnWebhooks(isolation tenancyv1alpha1.Isolation, where string) {
 		noOthers = "has to be an aggregated API"
 		fewest   = 10 // writes in flight
 	)
-	var (
-		mallory, alice *local.Tenant
-		works          int
-	)
+	var mallory *local.Tenant
 	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "settings"}}
 	creations := kit.ForRequests("", "configmaps", admissionregistrationv1.Create)
 	// itself leads to a path of the apiserver.
@@ -57,14 +49,9 @@ func attackWithOwnWebhooks(isolation tenancyv1alpha1.Isolation, where string) {
 				Isolation: isolation, Limits: &tenancyv1alpha1.ControlPlaneLimits{ConcurrentWrites: new(int32(fewest))},
 			}
 		})
-		alice = tenant(ctx, kit.WithIsolation(isolation))
 		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
-		kit.Create(ctx, alice.Client, kit.Namespace(ns))
 	})
-	AfterEach(func(ctx SpecContext) {
-		works++
-		shouldSync(ctx, alice, ns, fmt.Sprintf("works-%d", works))
-	})
+	shouldServeOthers(isolation, ns)
 
 	attack("thirty webhooks of which each calls all of them"+where, "review: one request takes gigabytes", func(ctx SpecContext) {
 		const toItself = "/api/v1/namespaces/default/services/https:kubernetes:443/proxy/"
@@ -143,14 +130,14 @@ func attackWithOwnWebhooks(isolation tenancyv1alpha1.Isolation, where string) {
 		var turn atomic.Value // of type http.HandlerFunc
 
 		BeforeAll(func(ctx SpecContext) {
-			usePodNetwork(ctx)
+			kit.UsePodNetwork(ctx)
 			turn.Store(http.NotFoundHandler())
-			server := listen(podAddress(10)+":0", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			server := listen(kit.NextPodAddress()+":0", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == path { // others ask whether the API is available
 					turn.Load().(http.HandlerFunc)(w, r)
 				}
 			}))
-			backend(ctx, mallory, "backend", podAddress(10))
+			backend(ctx, mallory, "backend", server.Addr().String())
 			leadTo(ctx, mallory, "backend", server.AddrPort)
 			shouldBecomeAvailable(ctx, mallory, aggregate(ctx, mallory, group, "backend", 443))
 		})

@@ -31,12 +31,7 @@ import (
 // All hosted control planes share a process. Mallory has low limits, so that an
 // attack reaches them soon; alice has the host's.
 var _ = Describe("The requests of hosted control planes", func() {
-	Describe("with a handler chain of their own", Ordered, func() {
-		attackWithRequests(tenancyv1alpha1.IsolationDedicated, "")
-	})
-	Describe("that share a handler chain", Ordered, func() {
-		attackWithRequests(tenancyv1alpha1.IsolationShared, ", in a shared chain")
-	})
+	inBothChains(attackWithRequests)
 })
 
 // attackWithRequests declares the attacks on control planes of an isolation.
@@ -62,9 +57,7 @@ func attackWithRequests(isolation tenancyv1alpha1.Isolation, where string) {
 				WritesPerSecond: new(int32(writesPerSecond)),
 			}}
 		})
-		alice = tenant(ctx, func(vc *tenancyv1alpha1.VirtualCluster) {
-			vc.Spec.ControlPlane = &tenancyv1alpha1.ControlPlaneSpec{Isolation: isolation}
-		})
+		alice = tenant(ctx, kit.WithIsolation(isolation))
 		kit.Create(ctx, mallory.Client, kit.Namespace(ns))
 		kit.Create(ctx, alice.Client, kit.Namespace(ns))
 		var err error

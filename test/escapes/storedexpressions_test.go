@@ -20,12 +20,7 @@ import (
 )
 
 var _ = Describe("Expressions that a tenant stores", func() {
-	Describe("with a handler chain of their own", Ordered, func() {
-		storeExpressions(tenancyv1alpha1.IsolationDedicated, "")
-	})
-	Describe("in a shared handler chain", Ordered, func() {
-		storeExpressions(tenancyv1alpha1.IsolationShared, ", in a shared chain")
-	})
+	inBothChains(storeExpressions)
 })
 
 // storeExpressions declares the attacks by many objects, each of which is small
@@ -38,16 +33,11 @@ func storeExpressions(isolation tenancyv1alpha1.Isolation, where string) {
 		most    = 7
 		atLimit = "limited to as much work as 4000 of the usual length"
 	)
-	var mallory, alice *local.Tenant
+	var mallory *local.Tenant
 
-	BeforeAll(func(ctx SpecContext) {
-		mallory, alice = tenant(ctx, kit.WithIsolation(isolation)), tenant(ctx, kit.WithIsolation(isolation))
-		kit.Create(ctx, alice.Client, kit.Namespace(ns))
-	})
-	works := 0
+	BeforeAll(func(ctx SpecContext) { mallory = tenant(ctx, kit.WithIsolation(isolation)) })
+	shouldServeOthers(isolation, ns)
 	AfterEach(func(ctx SpecContext) {
-		works++
-		shouldSync(ctx, alice, ns, fmt.Sprintf("works-%d", works))
 		// The tenant can delete what it has stored, and has room then.
 		for _, all := range []client.Object{
 			&admissionregistrationv1.ValidatingAdmissionPolicy{}, &admissionregistrationv1.ValidatingWebhookConfiguration{},

@@ -4,15 +4,11 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
-	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
-	"os"
-	"os/exec"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -54,14 +50,6 @@ func (d Decide) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	review.Response.UID, review.Request = review.Request.UID, nil
 	_ = json.NewEncoder(w).Encode(review) //nolint:errchkjson // the apiserver sees what is missing
 }
-
-// lastPod is the last number of an address in the network of pods with servers.
-var lastPod atomic.Int32
-
-// webhookAddress returns an address in a network of this process that leads to this
-// machine without being an address of it: of the range for benchmarks (RFC 2544),
-// where real nodes have the other half.
-func webhookAddress(last int32) string { return fmt.Sprintf("198.18.%d.%d", os.Getpid()%256, last) }
 
 // StartWebhook starts a webhook in a namespace of a converted tenant, until the
 // container of specs ends.
@@ -114,22 +102,6 @@ func SetPodAddress(ctx context.Context, super *local.SuperCluster, pod *corev1.P
 	SetPodStatus(ctx, super.Client, pod, func(s *corev1.PodStatus) {
 		s.PodIP, s.PodIPs = address, []corev1.PodIP{{IP: address}}
 	})
-}
-
-// PodAddress returns an address for a pod with a server, which leads to this
-// machine until the container of specs ends.
-func PodAddress(ctx context.Context) string {
-	GinkgoHelper()
-	if os.Geteuid() != 0 {
-		Skip("a network of pods on this machine needs root")
-	}
-	route := []string{"local", webhookAddress(0) + "/24", "dev", "lo"}
-	out, err := exec.CommandContext(ctx, "ip", append([]string{"route", "replace"}, route...)...).CombinedOutput()
-	Expect(err).NotTo(HaveOccurred(), string(out))
-	DeferCleanup(func(ctx SpecContext) {
-		_ = exec.CommandContext(ctx, "ip", append([]string{"route", "delete"}, route...)...).Run() // another webhook's end may have done it
-	})
-	return webhookAddress(lastPod.Add(1))
 }
 
 // listen serves the webhook at an address of the network of pods.
