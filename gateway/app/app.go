@@ -26,6 +26,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/gateway/forward"
 	"github.com/virtualcluster/virtualcluster/gateway/front"
 	"github.com/virtualcluster/virtualcluster/gateway/tenants"
+	"github.com/virtualcluster/virtualcluster/internal/cardinality"
 	"github.com/virtualcluster/virtualcluster/internal/component"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 	"github.com/virtualcluster/virtualcluster/internal/servingcert"
@@ -71,6 +72,7 @@ func New(super *rest.Config, options Options) (manager.Manager, error) {
 	if err := options.Validate(); err != nil {
 		return nil, err
 	}
+	cardinality.Enforce()
 	metrics, err := front.NewMetrics(options.Registerer)
 	if err != nil {
 		return nil, err

@@ -40,6 +40,7 @@ func Main(command *cobra.Command) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	LimitMemory(ctx)
+	HideHosts()
 	if err := command.ExecuteContext(ctx); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", command.Name(), err)
 		return 1

@@ -24,13 +24,16 @@ const (
 	// longestText is how much is read of an answer that is not in JSON: enough for
 	// the message of an error.
 	longestText = 1 << 10
+	// highestCode is that of a response in HTTP. Upstream sends the code of an answer
+	// as that of its response, which panics with one of four digits.
+	highestCode = 599
 )
 
 // Bound returns a transport for requests to webhooks, for admission and conversions. An
 // answer that has more than 3 MiB and twice the bytes of its request, is in protobuf,
 // or is nested deeper than 128 levels is an error of the request, and so is a JSON
-// patch that may nest the object of the request deeper than 1,000 levels. Of an
-// answer in text, 1 KiB is read. No request is sent again at a time that the
+// patch that may nest the object of the request deeper than 1,000 levels, and a
+// status code that HTTP does not have. Of an answer in text, 1 KiB is read. No request is sent again at a time that the
 // webhook chooses.
 func Bound(next http.RoundTripper) http.RoundTripper { return bound{next} }
 
@@ -85,10 +88,16 @@ func check(r *http.Request, answer []byte) error {
 	}
 	var review struct {
 		Response struct {
-			Patch []byte `json:"patch"`
+			Patch  []byte `json:"patch"`
+			Status struct {
+				Code int32 `json:"code"`
+			} `json:"status"`
 		} `json:"response"`
 	}
 	_ = kjson.UnmarshalCaseSensitivePreserveInts(answer, &review) // for the client to refuse, which decodes it as this does
+	if code := review.Response.Status.Code; code > highestCode {
+		return fmt.Errorf("the webhook answers with the status code %d: it can be at most %d", code, highestCode)
+	}
 	if len(review.Response.Patch) == 0 {
 		return nil
 	}

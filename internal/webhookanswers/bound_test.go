@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -36,6 +37,7 @@ func ask(t *testing.T, request string, answer http.HandlerFunc) (*http.Response,
 func TestBound(t *testing.T) {
 	const large = leastAnswer + 1000
 	padded := func(length int) string { return `{"a":"` + strings.Repeat("x", length-8) + `"}` }
+	codeOf := func(code int) string { return fmt.Sprintf(`{"response":{"status":{"code":%d}}}`, code) }
 	deep := strings.Repeat(`{"a":`, 200) + "0" + strings.Repeat("}", 200)
 	for name, tc := range map[string]struct {
 		request, answer string
@@ -55,6 +57,8 @@ func TestBound(t *testing.T) {
 		"protobuf":                      {"", nesting.ProtobufPrefix + "x", http.StatusOK, "", "the webhook answers in protobuf"},
 		"an error in protobuf":          {"", nesting.ProtobufPrefix + "x", http.StatusConflict, "", "the webhook answers in protobuf"},
 		"deep":                          {"", deep, http.StatusOK, "", "nested deeper than 128 levels"},
+		"the highest status code":       {"", codeOf(599), http.StatusOK, codeOf(599), ""},
+		"a higher status code":          {"", codeOf(600), http.StatusOK, "", "the webhook answers with the status code 600: it can be at most 599"},
 		"JSON behind space":             {"", "\n " + `{"kind":""}`, http.StatusOK, "\n " + `{"kind":""}`, ""},
 		"JSON behind more than is read": {"", strings.Repeat(" ", longestText) + `{"kind":""}`, http.StatusOK, strings.Repeat(" ", longestText), ""},
 	} {

@@ -22,6 +22,7 @@ const (
 // error in one line, and returns the exit code.
 func Main(ctx context.Context) int {
 	component.LimitMemory(ctx)
+	component.HideHosts()
 	if err := NewCommand().ExecuteContext(ctx); err != nil {
 		_, _ = fmt.Fprintf(os.Stderr, "%s: %s\n", name, oneLine(err))
 		return 1

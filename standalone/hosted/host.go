@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
+	"github.com/virtualcluster/virtualcluster/internal/cardinality"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/chain"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/controllers"
 	"github.com/virtualcluster/virtualcluster/standalone/hosted/expressions"
@@ -135,13 +136,15 @@ type Host struct {
 // Start sets utilruntime.ReallyCrash to false for the process, so that a panic
 // in a goroutine of one control plane does not crash the others. The caller
 // sets klog.OsExit for the same purpose, with [ContainExit]. Start also turns
-// off feature gates of the process, see [chain.DisableFeatures].
+// off feature gates of the process, see [chain.DisableFeatures], and limits the
+// labels of its metrics, see [cardinality.Enforce].
 func Start(ctx context.Context, opts Options) (*Host, error) {
 	listen, err := opts.complete()
 	if err != nil {
 		return nil, err
 	}
 	containPanics()
+	cardinality.Enforce()
 	if err := chain.DisableFeatures(); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/controller/volume/ephemeral"
 	"k8s.io/kubernetes/pkg/controller/volume/persistentvolume"
+	volumemetrics "k8s.io/kubernetes/pkg/controller/volume/persistentvolume/metrics"
 	"k8s.io/kubernetes/pkg/controller/volume/pvcprotection"
 	"k8s.io/kubernetes/pkg/controller/volume/pvprotection"
 	"k8s.io/kubernetes/pkg/controller/volume/vacprotection"
@@ -30,6 +31,7 @@ func volumeControllers() []Controller {
 }
 
 func buildVolumeBinder(ctx context.Context, env *Environment) (func(context.Context), error) {
+	volumemetrics.Register(nothing{}, nothing{}, nil)
 	core := env.typed.Core().V1()
 	c, err := persistentvolume.NewController(ctx, persistentvolume.ControllerParameters{
 		KubeClient:                env.client,
@@ -46,6 +48,14 @@ func buildVolumeBinder(ctx context.Context, env *Environment) (func(context.Cont
 	}
 	return c.Run, nil
 }
+
+// nothing lists neither volumes nor claims. Upstream's metrics count those of the
+// first controller of the process alone, as long as the process runs, with the
+// namespaces and classes as labels.
+type nothing struct{}
+
+// List implements volumemetrics.PVLister and volumemetrics.PVCLister.
+func (nothing) List() []any { return nil }
 
 func buildClaimProtection(ctx context.Context, env *Environment) (func(context.Context), error) {
 	core := env.typed.Core().V1()
