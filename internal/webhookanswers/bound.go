@@ -33,8 +33,8 @@ const (
 // answer that has more than 3 MiB and twice the bytes of its request, is in protobuf,
 // or is nested deeper than 128 levels is an error of the request, and so is a JSON
 // patch that may nest the object of the request deeper than 1,000 levels, and a
-// status code that HTTP does not have. Of an answer in text, 1 KiB is read. No request is sent again at a time that the
-// webhook chooses.
+// status code that HTTP does not have. Of an answer in text, 1 KiB is read. No
+// request is sent again at a time that the webhook chooses.
 func Bound(next http.RoundTripper) http.RoundTripper { return bound{next} }
 
 type bound struct{ next http.RoundTripper }

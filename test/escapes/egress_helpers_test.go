@@ -126,8 +126,7 @@ func backend(ctx context.Context, t *local.Tenant, name, address string, change 
 	p := kit.Pod(egressNamespace, name, change...)
 	kit.Create(ctx, t.Client, p)
 	copied := kit.SuperOf(t, p)
-	Eventually(kit.Read(ctx, super.Client, copied)).Should(HaveField("Status.Phase", corev1.PodRunning))
-	kit.SetPodStatus(ctx, super.Client, copied, func(s *corev1.PodStatus) { s.PodIP, s.PodIPs = address, []corev1.PodIP{{IP: address}} })
+	kit.SetPodAddress(ctx, super, copied, address)
 	Eventually(kit.Read(ctx, t.Client, p)).Should(HaveField("Status.PodIP", address))
 	return copied
 }

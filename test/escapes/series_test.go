@@ -17,7 +17,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
@@ -99,7 +98,8 @@ func attackMetrics(isolation tenancyv1alpha1.Isolation, where string) {
 		crd.Spec.Names.Plural, crd.Spec.Names.Singular = mark, mark
 		crd.Spec.Versions[0].Deprecated = true
 		kit.Temporarily(ctx, mallory.Client, crd)
-		one := widgetOf(group, mark)
+		one := widget("", mark)
+		one.SetAPIVersion(group + "/v1")
 		Eventually(func(ctx context.Context) error { return mallory.Client.Create(ctx, one) }).WithContext(ctx).Should(Succeed())
 		path := "/apis/" + group + "/v1/" + mark
 		for _, query := range []string{"", "?limit=1", "?watch=1&timeoutSeconds=1", "/" + mark, "/none", "/" + mark + "/" + mark} {
@@ -199,15 +199,6 @@ func seriesWith(ctx context.Context, text string) []string {
 		}
 	}
 	return found
-}
-
-// widgetOf is an object of a definition of crdOf.
-func widgetOf(group, name string) *unstructured.Unstructured {
-	widget := &unstructured.Unstructured{}
-	widget.SetAPIVersion(group + "/v1")
-	widget.SetKind("Widget")
-	widget.SetName(name)
-	return widget
 }
 
 // jobOf is a Job with one pod.

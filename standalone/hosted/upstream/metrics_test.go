@@ -52,21 +52,21 @@ func TestMetrics(t *testing.T) {
 // packages make.
 func metricsOf(t *testing.T, packages []goPackage) []string {
 	t.Helper()
-	sources := newSources(packages)
+	known := newConstants(packages)
 	var found []string
 	for _, pkg := range packages {
 		if slices.Contains(metricPackages, pkg.ImportPath) || strings.HasPrefix(pkg.ImportPath, "github.com/virtualcluster/") {
 			continue
 		}
 		for _, name := range pkg.GoFiles {
-			file, err := sources.metricFile(pkg, name)
+			file, err := metricFile(pkg, name)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if file == nil {
 				continue
 			}
-			for _, metric := range sources.metricsIn(pkg.ImportPath, file) {
+			for _, metric := range known.metricsIn(pkg.ImportPath, file) {
 				found = append(found, pkg.ImportPath+"/"+name+" "+metric)
 			}
 		}
@@ -74,23 +74,23 @@ func metricsOf(t *testing.T, packages []goPackage) []string {
 	return found
 }
 
-// sources resolves the constants of packages.
-type sources struct {
-	dirs map[string]goPackage
-	// strings has the strings of packages, by their import paths and names.
-	strings map[string]map[string]ast.Expr
+// constants resolves the names of strings in packages.
+type constants struct {
+	packages map[string]goPackage
+	// values has the strings of packages, by their import paths and names.
+	values map[string]map[string]ast.Expr
 }
 
-func newSources(packages []goPackage) *sources {
-	s := &sources{dirs: map[string]goPackage{}, strings: map[string]map[string]ast.Expr{}}
+func newConstants(packages []goPackage) *constants {
+	c := &constants{packages: map[string]goPackage{}, values: map[string]map[string]ast.Expr{}}
 	for _, pkg := range packages {
-		s.dirs[pkg.ImportPath] = pkg
+		c.packages[pkg.ImportPath] = pkg
 	}
-	return s
+	return c
 }
 
 // metricFile parses a file if it may make metrics.
-func (s *sources) metricFile(pkg goPackage, name string) (*ast.File, error) {
+func metricFile(pkg goPackage, name string) (*ast.File, error) {
 	path := filepath.Join(pkg.Dir, name)
 	source, err := os.ReadFile(path)
 	if err != nil || !bytes.Contains(source, []byte("Vec(")) && !bytes.Contains(source, []byte("NewDesc(")) {
@@ -101,7 +101,7 @@ func (s *sources) metricFile(pkg goPackage, name string) (*ast.File, error) {
 
 // metricsIn returns a "name label,label" for each metric with labels that a file
 // makes. Of what is not constant, it returns the source text.
-func (s *sources) metricsIn(pkg string, file *ast.File) []string {
+func (c *constants) metricsIn(pkg string, file *ast.File) []string {
 	imports := importsOf(file)
 	var found []string
 	ast.Inspect(file, func(node ast.Node) bool {
@@ -113,7 +113,7 @@ func (s *sources) metricsIn(pkg string, file *ast.File) []string {
 		if !makesMetrics.MatchString(name) || !slices.Contains(metricPackages, imports[from]) {
 			return true
 		}
-		if name, labels := s.metric(pkg, imports, call.Args); labels != "" {
+		if name, labels := c.metric(pkg, imports, call.Args); labels != "" {
 			found = append(found, name+" "+labels)
 		}
 		return true
@@ -123,8 +123,8 @@ func (s *sources) metricsIn(pkg string, file *ast.File) []string {
 
 // metric returns the name and the labels of a metric that is made with the
 // arguments.
-func (s *sources) metric(pkg string, imports map[string]string, args []ast.Expr) (name, labels string) {
-	text := func(e ast.Expr) string { return s.text(pkg, imports, e) }
+func (c *constants) metric(pkg string, imports map[string]string, args []ast.Expr) (name, labels string) {
+	text := func(e ast.Expr) string { return c.text(pkg, imports, e) }
 	var parts, all []string
 	if options := fieldsOf(args[0]); options != nil {
 		for _, field := range []string{"Namespace", "Subsystem", "Name"} {
@@ -173,22 +173,22 @@ func fieldsOf(e ast.Expr) map[string]ast.Expr {
 }
 
 // text returns the string that an expression is, or its source text.
-func (s *sources) text(pkg string, imports map[string]string, e ast.Expr) string {
+func (c *constants) text(pkg string, imports map[string]string, e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.BasicLit:
 		if value, err := strconv.Unquote(e.Value); err == nil {
 			return value
 		}
 	case *ast.BinaryExpr:
-		return s.text(pkg, imports, e.X) + s.text(pkg, imports, e.Y)
+		return c.text(pkg, imports, e.X) + c.text(pkg, imports, e.Y)
 	case *ast.Ident:
-		if value := s.stringsOf(pkg)[e.Name]; value != nil {
-			return s.text(pkg, imports, value)
+		if value := c.stringsOf(pkg)[e.Name]; value != nil {
+			return c.text(pkg, imports, value)
 		}
 	case *ast.SelectorExpr:
 		from, name := selected(e)
-		if value := s.stringsOf(imports[from])[name]; value != nil {
-			return s.text(imports[from], nil, value)
+		if value := c.stringsOf(imports[from])[name]; value != nil {
+			return c.text(imports[from], nil, value)
 		}
 	}
 	var source bytes.Buffer
@@ -197,14 +197,14 @@ func (s *sources) text(pkg string, imports map[string]string, e ast.Expr) string
 }
 
 // stringsOf returns the constants and variables of a package that are strings.
-func (s *sources) stringsOf(pkg string) map[string]ast.Expr {
-	if known, ok := s.strings[pkg]; ok {
+func (c *constants) stringsOf(pkg string) map[string]ast.Expr {
+	if known, ok := c.values[pkg]; ok {
 		return known
 	}
 	values := map[string]ast.Expr{}
-	s.strings[pkg] = values
-	for _, name := range s.dirs[pkg].GoFiles {
-		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(s.dirs[pkg].Dir, name), nil, parser.SkipObjectResolution)
+	c.values[pkg] = values
+	for _, name := range c.packages[pkg].GoFiles {
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(c.packages[pkg].Dir, name), nil, parser.SkipObjectResolution)
 		if err == nil {
 			maps.Copy(values, stringsIn(file))
 		}
@@ -275,10 +275,10 @@ func make(name string, labels []string) { metrics.NewHistogramVec(&metrics.Histo
 	if err != nil {
 		t.Fatal(err)
 	}
-	sources := newSources(nil)
-	sources.strings["p"] = stringsIn(file)
+	known := newConstants(nil)
+	known.values["p"] = stringsIn(file)
 	want := []string{"n_requests_total kind,code", "gauge host", "described name", "name labels"}
-	if got := sources.metricsIn("p", file); !slices.Equal(got, want) {
+	if got := known.metricsIn("p", file); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
