@@ -87,7 +87,7 @@ func engage(all *shared, s *session.Session, setSlow func(*engagement, bool)) *e
 	g.patrolled = patrol.NewTenant(s, g.up, g.down, tokens, all.metrics.patrol)
 	g.pace = pace.New(&all.usual, func(slow bool) { setSlow(g, slow) })
 	if all.validation != nil {
-		s.Guard.Validate = (&validator{s.Tenant, all.validation, g.turn}).write
+		s.Guard.Validator = &validator{s.Tenant, all.validation, g.turn}
 	}
 	return g
 }

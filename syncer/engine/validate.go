@@ -20,16 +20,31 @@ type validator struct {
 	turn *queue.Turn
 }
 
-// write writes to the super cluster if the validators allow it and no other
-// object of the tenant is being validated.
-func (s *validator) write(ctx context.Context, obj, was client.Object, write func(context.Context) error) error {
+// reservedKey marks the context of writes in a turn that Reserve has taken.
+type reservedKey struct{}
+
+// Reserve implements guard.Validator.
+func (s *validator) Reserve(ctx context.Context, obj client.Object) (reserved context.Context, release func(), err error) {
 	if !s.gate.Watches(obj) {
-		return write(ctx)
+		return ctx, func() {}, nil
 	}
 	if !s.turn.Take() {
-		return queue.ErrNotItsTurn
+		return ctx, nil, queue.ErrNotItsTurn
 	}
-	defer s.turn.Give()
+	return context.WithValue(ctx, reservedKey{}, true), s.turn.Give, nil
+}
+
+// Write implements guard.Validator. It writes to the super cluster if the validators
+// allow it and no other object of the tenant is being validated.
+func (s *validator) Write(ctx context.Context, obj, was client.Object, write func(context.Context) error) error {
+	if ctx.Value(reservedKey{}) == nil {
+		reserved, release, err := s.Reserve(ctx, obj)
+		if err != nil {
+			return err
+		}
+		defer release()
+		ctx = reserved
+	}
 	return s.gate.Write(ctx, pluginTenant(s.Identity()), obj, was, write)
 }
 

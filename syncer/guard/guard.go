@@ -49,9 +49,27 @@ type Guard struct {
 	Namespaced func(obj runtime.Object) (bool, error)
 	// Rejected is called for every rejected write.
 	Rejected func()
-	// Validate executes a write if the validators allow it; nil if there are
-	// none. was is nil for a creation.
-	Validate func(ctx context.Context, obj, was client.Object, write func(context.Context) error) error
+	// Validator decides about the writes of copies; nil if nothing does.
+	Validator Validator
+}
+
+// Validator validates the copies of a tenant, one at a time.
+type Validator interface {
+	// Write executes a write if the validators allow it. was is nil for a creation.
+	Write(ctx context.Context, obj, was client.Object, write func(context.Context) error) error
+	// Reserve keeps other copies from being validated until release is called, if an
+	// object of this type is validated at all. Writes with the returned context are
+	// those that it is reserved for.
+	Reserve(ctx context.Context, obj client.Object) (reserved context.Context, release func(), err error)
+}
+
+// Reserve prepares for the write of a copy, so that it need not wait for others.
+// The write is one with the returned context, before release is called.
+func (g *Guard) Reserve(ctx context.Context, k *kinds.Kind) (reserved context.Context, release func(), err error) {
+	if g.Validator == nil {
+		return ctx, func() {}, nil
+	}
+	return g.Validator.Reserve(ctx, k.Fresh())
 }
 
 // Create creates an object. It sets obj to the server's answer.
@@ -98,10 +116,10 @@ func (g *Guard) PatchSubresource(ctx context.Context, k *kinds.Kind, name string
 
 // write executes a write if the validators, if any, allow it.
 func (g *Guard) write(ctx context.Context, obj, was client.Object, do func(context.Context) error) error {
-	if g.Validate == nil {
+	if g.Validator == nil {
 		return do(ctx)
 	}
-	return g.Validate(ctx, obj, was, do)
+	return g.Validator.Write(ctx, obj, was, do)
 }
 
 // PatchIn changes a cluster-scoped object that belongs to the tenant because of

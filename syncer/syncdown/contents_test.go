@@ -12,7 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
+	"github.com/virtualcluster/virtualcluster/syncer/guard"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds/kindstest"
+	"github.com/virtualcluster/virtualcluster/syncer/queue"
 	"github.com/virtualcluster/virtualcluster/syncer/session"
 )
 
@@ -86,5 +88,27 @@ func TestContentsOfBoth(t *testing.T) {
 				t.Errorf("the tenant's contents are %v", o.Tenant)
 			}
 		})
+	}
+}
+
+// occupied is a validator that is validating another object.
+type occupied struct{ guard.Validator }
+
+func (occupied) Reserve(ctx context.Context, _ client.Object) (context.Context, func(), error) {
+	return ctx, nil, queue.ErrNotItsTurn
+}
+
+// TestContentsAreNotReadToWait checks that an object which has to wait for the
+// validation of another does so before its contents are read.
+func TestContentsAreNotReadToWait(t *testing.T) {
+	var asked []string
+	tenant := &answers{name: "tenant", has: kindstest.Settings(), asked: &asked}
+	c := &creator{
+		contents: &contents{TenantObjects: &session.TenantObjects{Client: tenant}},
+		guard:    &guard.Guard{Validator: occupied{}},
+	}
+	err := c.create(t.Context(), kindstest.Typed(kindstest.Needed()), session.Objects{Key: kindstest.SettingsKey(), Tenant: kindstest.Settings()})
+	if !errors.Is(err, queue.ErrNotItsTurn) || len(asked) > 0 {
+		t.Errorf("asked %v, error %v", asked, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/virtualcluster/virtualcluster/syncer/guard"
 	"github.com/virtualcluster/virtualcluster/syncer/kinds"
 	"github.com/virtualcluster/virtualcluster/syncer/pending"
 	"github.com/virtualcluster/virtualcluster/syncer/session"
@@ -18,6 +19,7 @@ type creator struct {
 	networks   networkTable
 	references *references
 	writer     *writer
+	guard      *guard.Guard
 	requests   waker
 	own        creatorOwn
 }
@@ -41,14 +43,26 @@ type networkEnsurer interface {
 	EnsureNetwork(ctx context.Context, namespace, network string) error
 }
 
-// create creates the copy, after all that it needs.
+// create creates the copy. Contents that no cache holds are read once it need not
+// wait for the validation of others, or they would be read again after that.
 func (s *creator) create(ctx context.Context, k *kinds.Kind, o session.Objects) error {
-	if k.ByMetadata() {
-		var err error
-		if o.Tenant, err = s.contents.ofTenant(ctx, k, o); err != nil || o.Tenant == nil {
-			return err
-		}
+	if !k.ByMetadata() {
+		return s.createCopy(ctx, k, o)
 	}
+	ctx, release, err := s.guard.Reserve(ctx, k)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if o.Tenant, err = s.contents.ofTenant(ctx, k, o); err != nil || o.Tenant == nil {
+		return err
+	}
+	return s.createCopy(ctx, k, o)
+}
+
+// createCopy creates the copy of an object with its contents, after all that it
+// needs.
+func (s *creator) createCopy(ctx context.Context, k *kinds.Kind, o session.Objects) error {
 	if err := s.translator.admit(ctx, k, o); err != nil {
 		return err
 	}

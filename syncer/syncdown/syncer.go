@@ -74,7 +74,7 @@ func NewSyncer(s *session.Session, view viewer, opts Options) *Syncer {
 	d.observer = &observer{s.Tenant, s.TenantObjects, s.SuperObjects, s.References, grace, view}
 	d.contents = &contents{TenantObjects: s.TenantObjects, SuperObjects: s.SuperObjects}
 	d.status = &statusSyncer{s.Tenant, s.TenantObjects, view, opts.Nodes}
-	d.creator = &creator{d.contents, translator, opts.Networks, references, writer, s.Requests, opts.Own}
+	d.creator = &creator{d.contents, translator, opts.Networks, references, writer, s.Guard, s.Requests, opts.Own}
 	d.deleter = &deleter{s.TenantObjects, s.SuperObjects, s.Guard, opts.Removals, grace, d.status, opts.Tokens, d.creator}
 	d.updater = &updater{d.contents, translator, writer, d.status, d.deleter, opts.Tokens, opts.Own}
 	d.comparer = &comparer{translator, patcher, d.status, opts.Tokens, opts.Own}
