@@ -105,6 +105,7 @@ func TestReachedLimits(t *testing.T) {
 		"watches":                      {rejecting(inflight.ReasonWatches, 1), tenancyv1alpha1.ReasonRequestsThrottled, "of the kind watch were in flight than the limit of 30"},
 		"calls of webhooks":            {rejecting(inflight.ReasonWebhooks, 1), tenancyv1alpha1.ReasonRequestsThrottled, "of the kind webhook were in flight than the limit of 20"},
 		"memory":                       {rejecting(inflight.ReasonMemory, 1), tenancyv1alpha1.ReasonRequestsThrottled, "which take 20Mi"},
+		"long selectors":               {rejecting(inflight.ReasonHeads, 1), tenancyv1alpha1.ReasonRequestsThrottled, "URLs, headers and selectors"},
 		"other clusters' requests":     {rejecting(inflight.ReasonHost, 1), "", ""},
 		"pressure":                     {rejecting(inflight.ReasonPressure, 1), tenancyv1alpha1.ReasonMemoryPressure, "take the most, 20Mi"},
 		"pressure, requests wait":      {hosted.Consumption{Requests: inflight.Usage{Shed: true}}, tenancyv1alpha1.ReasonMemoryPressure, "short of memory"},

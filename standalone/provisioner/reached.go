@@ -49,6 +49,7 @@ func limits() []limit {
 		{tenancyv1alpha1.ReasonRequestsThrottled, requests(inflight.ReasonWatches), nil, describeRequests(inflight.Watch)},
 		{tenancyv1alpha1.ReasonRequestsThrottled, requests(inflight.ReasonWebhooks), nil, describeRequests(inflight.WebhookCall)},
 		{tenancyv1alpha1.ReasonRequestsThrottled, requests(inflight.ReasonMemory), nil, describeMemory},
+		{tenancyv1alpha1.ReasonRequestsThrottled, requests(inflight.ReasonHeads), nil, describeHeads},
 		{tenancyv1alpha1.ReasonWritesThrottled, writes(quota.ReasonPace), nil, describePace},
 	}
 }
@@ -89,6 +90,10 @@ func describeRequests(kind inflight.Kind) func(hosted.Consumption) string {
 
 func describeMemory(c hosted.Consumption) string {
 	return "requests wait for the memory of others, which take " + size(c.Requests.Bytes)
+}
+
+func describeHeads(hosted.Consumption) string {
+	return "the URLs, headers and selectors of requests in flight took more memory than they may"
 }
 
 func describePace(c hosted.Consumption) string {

@@ -176,7 +176,7 @@ func attackMetrics(isolation tenancyv1alpha1.Isolation, where string) {
 		attack("the paths of an aggregated API that does not answer"+where, "idea: after the time of a request, its path is a label", func(ctx SpecContext) {
 			aggregated := mark + ".aggregated.example.com"
 			shouldBecomeAvailable(ctx, mallory, aggregate(ctx, mallory, aggregated, "backend", 443))
-			for _, path := range []string{"/" + mark + "/a", "/namespaces/" + ns + "/pods/a/" + mark + "/", "/" + mark + "/" + strings.Repeat("a", 100_000)} {
+			for _, path := range []string{"/" + mark + "/a", "/namespaces/" + ns + "/pods/a/" + mark + "/", "/" + mark + "/" + strings.Repeat("a", 60_000)} {
 				code, text := request(ctx, mallory.Config, http.MethodGet, "/apis/"+aggregated+"/v1"+path+"?timeout=100ms", nil)
 				Expect(code).To(Equal(http.StatusGatewayTimeout), text)
 			}

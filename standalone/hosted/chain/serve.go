@@ -12,13 +12,14 @@ import (
 	"time"
 )
 
-// Limits of a connection: those of upstream's servers.
+// Limits of a connection: those of upstream's servers, except for headers.
 const (
 	idleTimeout       = 90 * time.Second
 	readHeaderTimeout = 32 * time.Second
-	maxHeaderBytes    = 1 << 20
-	maxStreams        = 100
-	streamBuffer      = 256 << 10
+	// maxHeaderBytes is more than package inflight accepts, whose refusals have a reason.
+	maxHeaderBytes = 160 << 10
+	maxStreams     = 100
+	streamBuffer   = 256 << 10
 	// drainTimeout limits how long requests in flight delay a stop.
 	drainTimeout = time.Second
 )

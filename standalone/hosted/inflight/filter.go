@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -27,6 +28,9 @@ const (
 	// initialPatience is how long the beginning of a watch counts if it comes from
 	// a watch cache, however slow its client is.
 	initialPatience = 30 * time.Second
+	// refusalPatience is how long a client may take to read why its request is
+	// refused.
+	refusalPatience = time.Second
 )
 
 // Filter limits the requests of a handler chain, of one tenant or of many. It
@@ -56,9 +60,18 @@ type Filter struct {
 // Wrap returns a handler that limits the requests of another.
 func (f Filter) Wrap(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		info, err := f.Resolver.NewRequestInfo(r)
 		calls := f.CallsWebhook(r.Context())
-		if err != nil || f.IsInternal(r.Context()) && !calls {
+		if f.IsInternal(r.Context()) && !calls {
+			handler.ServeHTTP(w, r)
+			return
+		}
+		head := headOf(r)
+		if err := head.check(); err != nil {
+			respond(err, w, &http.Request{Method: r.Method, Header: r.Header, URL: &url.URL{}}) // its own would be parsed
+			return
+		}
+		info, err := f.Resolver.NewRequestInfo(r)
+		if err != nil {
 			handler.ServeHTTP(w, r)
 			return
 		}
@@ -71,11 +84,11 @@ func (f Filter) Wrap(handler http.Handler) http.Handler {
 			tenant = tenant.platform
 		}
 		longRunning := f.IsLongRunning(r, info)
-		d := demand{kind: kindOf(info, longRunning, calls)}
+		d := demand{kind: kindOf(info, longRunning, calls), head: head.counted()}
 		if longRunning {
-			d.cost = watchCost(r, info, tenant.stored())
+			d.cost = d.head + watchCost(r, info, tenant.stored())
 		} else {
-			d.cost = cost(r, info, tenant.stored(), f.Cached)
+			d.cost = d.head + cost(r, info, tenant.stored(), f.Cached)
 		}
 		g, err := tenant.acquire(r.Context(), d)
 		if err != nil {
@@ -116,7 +129,7 @@ func (f Filter) serveLongRunning(handler http.Handler, w http.ResponseWriter, r 
 	switch {
 	case !f.Cached && info.Verb == watchVerb:
 		serveWatch(handler, w, r, g)
-	case g.held == 0:
+	case !g.holdsMore():
 		handler.ServeHTTP(w, r)
 	default: // the cache signals the end
 		timer := time.AfterFunc(initialPatience, g.releaseMemory)
@@ -134,7 +147,7 @@ func serveWatch(handler http.Handler, w http.ResponseWriter, r *http.Request, g 
 	f := newFollowing(g, end.end)
 	ctx = context.WithValue(ctx, followingKey{}, f)
 	w = f.wrap(w)
-	if g.held > 0 {
+	if g.holdsMore() {
 		b := &beginning{grant: g}
 		ctx = context.WithValue(ctx, beginningKey{}, b)
 		w = b.wrap(w)
@@ -186,8 +199,15 @@ func (i initialized) Signal() { i() }
 // Wait implements flowcontrol.InitializationSignal. Nothing waits.
 func (initialized) Wait() {}
 
+// respond answers a request that is not served. A client that does not read the
+// answer must not keep its request.
 func respond(err error, w http.ResponseWriter, r *http.Request) {
+	controller := http.NewResponseController(w)
+	if controller.SetWriteDeadline(time.Now().Add(refusalPatience)) == nil {
+		defer func() { _ = controller.SetWriteDeadline(time.Time{}) }() // a connection has other requests
+	}
 	responsewriters.ErrorNegotiated(err, scheme.Codecs, schema.GroupVersion{}, w, r)
+	_ = controller.Flush() // before the deadline is another
 }
 
 // explain converts a rejection to a status that says what to do. The same is
@@ -217,6 +237,9 @@ func (r Reason) advice() string {
 		return "other clusters use all the memory that this platform has for large requests: try again later, or list in pages"
 	case ReasonPressure:
 		return "this platform is short of memory, and the requests of this cluster use the most: send fewer at a time, or list in pages"
+	case ReasonHeads:
+		return "the URLs, headers and selectors of the requests that this cluster has in flight take all the memory that they may: " +
+			"shorten selectors, or end some watches"
 	case ReasonMemory:
 		return "other requests of this cluster use all the memory that it may have for them: send fewer at a time, or list in pages"
 	default:

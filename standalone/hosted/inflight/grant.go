@@ -6,16 +6,18 @@ type grant struct {
 	kind   Kind
 	// held counts for the tenant, shared for the host.
 	held, shared int64
-	// unread is the part of held that a client has not read.
-	unread int64
-	large  bool
+	// head is the part of held that stays until the end of the request, and unread
+	// the one that a client has not read.
+	head, unread int64
+	large        bool
 	// over says that the request has ended.
 	over bool
 }
 
 func (t *Tenant) lockedGrant(d demand) *grant {
-	g := &grant{tenant: t, kind: d.kind, held: d.own(), shared: d.shared(t.host.capacity), large: d.isLarge()}
+	g := &grant{tenant: t, kind: d.kind, held: d.own(), shared: d.shared(t.host.capacity), head: d.head, large: d.isLarge()}
 	t.running[g.kind]++
+	t.heads += g.head
 	t.held += g.held
 	t.host.held += g.shared
 	if g.large {
@@ -29,6 +31,10 @@ func (t *Tenant) lockedGrant(d demand) *grant {
 
 func (g *grant) isLargeRead() bool { return g.large && g.kind == Read }
 
+// holdsMore reports whether the request has memory that it does not need until its
+// end.
+func (g *grant) holdsMore() bool { return g.held > g.head }
+
 // release ends the request.
 func (g *grant) release() {
 	h := g.tenant.host
@@ -37,11 +43,13 @@ func (g *grant) release() {
 	g.tenant.running[g.kind]--
 	g.over = true
 	g.lockedForget()
+	g.tenant.heads -= g.head
+	g.head = 0
 	g.lockedReleaseMemory()
 }
 
-// releaseMemory keeps the request in flight without its memory, except what its
-// client has not read.
+// releaseMemory keeps the request in flight without its memory, except its head and
+// what its client has not read.
 func (g *grant) releaseMemory() {
 	h := g.tenant.host
 	h.mu.Lock()
@@ -51,7 +59,8 @@ func (g *grant) releaseMemory() {
 
 func (g *grant) lockedReleaseMemory() {
 	t := g.tenant
-	t.held -= g.held - g.unread
+	kept := g.head + g.unread
+	t.held -= g.held - kept
 	t.host.held -= g.shared
 	if g.large {
 		t.large -= g.held
@@ -60,7 +69,7 @@ func (g *grant) lockedReleaseMemory() {
 		t.largeReads--
 	}
 	all := g.shared > 0
-	g.held, g.shared, g.large = g.unread, 0, false
+	g.held, g.shared, g.large = kept, 0, false
 	t.host.lockedWake(t, all)
 }
 

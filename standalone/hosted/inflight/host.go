@@ -101,6 +101,8 @@ func (h *Host) lockedBlocked(t *Tenant, d demand) Reason {
 		return ReasonPressure
 	case limit > 0 && t.running[d.kind] >= limit:
 		return reasonOf(d.kind)
+	case d.head > 0 && t.heads+d.head > headBudget:
+		return ReasonHeads
 	case t.held+d.own() > tenantBudget:
 		return ReasonMemory
 	case !d.isLarge():

@@ -68,6 +68,9 @@ const (
 	ReasonWebhooks Reason = "webhooks"
 	// ReasonMemory means the memory of the tenant's requests.
 	ReasonMemory Reason = "memory"
+	// ReasonHeads means the memory of URLs, headers and selectors of the tenant's
+	// requests.
+	ReasonHeads Reason = "heads"
 	// ReasonHost means the memory of the large requests of all tenants.
 	ReasonHost Reason = "host"
 	// ReasonPressure means that the process is short of memory and that the
@@ -77,7 +80,7 @@ const (
 
 // Reasons returns all reasons.
 func Reasons() []Reason {
-	return []Reason{ReasonReads, ReasonWrites, ReasonWatches, ReasonWebhooks, ReasonMemory, ReasonHost, ReasonPressure}
+	return []Reason{ReasonReads, ReasonWrites, ReasonWatches, ReasonWebhooks, ReasonMemory, ReasonHeads, ReasonHost, ReasonPressure}
 }
 
 func reasonOf(kind Kind) Reason {

@@ -48,12 +48,12 @@ type Tenant struct {
 
 	limits  Limits
 	running [kinds]int
-	// held is the memory of all requests, large that of the large ones, and unread
-	// what the clients of watches have not read.
-	held, large, unread int64
-	largeReads          int
-	queues              [kinds]queue
-	rejected            map[Reason]int64
+	// held is the memory of all requests, large that of the large ones, heads that of
+	// their heads, and unread what the clients of watches have not read.
+	held, large, heads, unread int64
+	largeReads                 int
+	queues                     [kinds]queue
+	rejected                   map[Reason]int64
 	// shed reports whether requests are rejected under memory pressure.
 	shed bool
 }
@@ -82,7 +82,8 @@ type waiter struct {
 // demand is what a request needs.
 type demand struct {
 	kind Kind
-	cost int64
+	// cost is the memory, and head the part that it needs until its end.
+	cost, head int64
 }
 
 func (d demand) isLarge() bool { return d.cost > smallRequest }
@@ -172,8 +173,9 @@ func (t *Tenant) startOrWait(d demand) (*grant, *waiter, error) {
 	if blocked == "" && len(*line) == 0 {
 		return t.lockedGrant(d), nil, nil
 	}
-	// Watches last, so waiting for the end of one makes no sense.
-	if blocked == ReasonWatches || t.queues[d.kind].len() >= longestQueue {
+	// Watches last, so waiting for the end of one makes no sense. A head that counts
+	// would not while its request waits.
+	if blocked == ReasonWatches || d.head > 0 || t.queues[d.kind].len() >= longestQueue {
 		return nil, nil, t.lockedReject(blocked, d)
 	}
 	w := &waiter{demand: d, started: make(chan struct{})}
