@@ -8,7 +8,9 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/test/kit"
@@ -32,7 +34,14 @@ func attackHeads(isolation tenancyv1alpha1.Isolation, where string) {
 	path := func(selector string) string {
 		return "/api/v1/namespaces/" + ns + "/configmaps?labelSelector=" + selector
 	}
-	watching := func(selector string) string { return path(selector) + "&watch=1&resourceVersion=1" }
+	// watching returns the path of a watch that begins now: of a version that is
+	// compacted it would end at once.
+	watching := func(ctx context.Context, selector string) string {
+		GinkgoHelper()
+		var now corev1.ConfigMapList
+		Expect(mallory.Client.List(ctx, &now, client.InNamespace(ns), client.Limit(1))).To(Succeed())
+		return path(selector) + "&watch=1&resourceVersion=" + now.ResourceVersion
+	}
 
 	BeforeAll(func(ctx SpecContext) {
 		mallory = tenant(ctx, kit.WithIsolation(isolation))
@@ -48,7 +57,7 @@ func attackHeads(isolation tenancyv1alpha1.Isolation, where string) {
 		Eventually(unread.answered.Load).WithTimeout(4 * kit.Soon).Should(BeNumerically(">=", watches))
 		Expect(unread.open.Load()).To(BeNumerically("<=", open))
 		Eventually(heap).WithContext(ctx).WithTimeout(4 * kit.Soon).Should(BeNumerically("<", before+most)) // when garbage is collected
-		code, text := request(ctx, mallory.Config, http.MethodGet, watching("app=web")+"&timeoutSeconds=1", nil)
+		code, text := request(ctx, mallory.Config, http.MethodGet, watching(ctx, "app=web")+"&timeoutSeconds=1", nil)
 		Expect(code).To(Equal(http.StatusOK), "an ordinary watch of the same tenant: %.300s", text)
 	}
 	shouldRefuse := func(ctx context.Context, config *rest.Config, path string, code int, why string) {
@@ -62,20 +71,21 @@ func attackHeads(isolation tenancyv1alpha1.Isolation, where string) {
 
 	attack("a hundred idle watches, each with a URL of 900 KB"+where, source, func(ctx SpecContext) {
 		shouldRefuse(ctx, mallory.Config, path(terms(35_000)), http.StatusRequestURITooLong, "can have 65536")
-		shouldHold(ctx, mallory.Config, watching(terms(450_000)), 100, 0)
+		shouldHold(ctx, mallory.Config, watching(ctx, terms(450_000)), 100, 0)
 	}, SpecTimeout(kit.Longest))
 
 	attack("hundreds of idle watches, each with as many labels as a URL has room for"+where, "idea: two bytes are a requirement",
 		func(ctx SpecContext) {
 			selector := terms(30_000)
 			shouldRefuse(ctx, mallory.Config, path(selector), http.StatusBadRequest, "can have 1000")
-			shouldHold(ctx, mallory.Config, watching(selector), 400, 0)
+			shouldHold(ctx, mallory.Config, watching(ctx, selector), 400, 0)
 		}, SpecTimeout(kit.Longest))
 
 	attack("hundreds of idle watches, each with as many labels as it may have"+where, "idea: many, each within its limit", func(ctx SpecContext) {
-		shouldHold(ctx, mallory.Config, watching(terms(1000)), 400, 300)
+		longest := watching(ctx, terms(1000))
+		shouldHold(ctx, mallory.Config, longest, 400, 300)
 		Eventually(func(g Gomega) { // some connected late
-			code, text := request(ctx, mallory.Config, http.MethodGet, watching(terms(1000))+"&timeoutSeconds=1", nil)
+			code, text := request(ctx, mallory.Config, http.MethodGet, longest+"&timeoutSeconds=1", nil)
 			g.Expect(code).To(Equal(http.StatusTooManyRequests))
 			g.Expect(text).To(ContainSubstring("shorten selectors"))
 		}).Should(Succeed())
@@ -83,7 +93,7 @@ func attackHeads(isolation tenancyv1alpha1.Isolation, where string) {
 
 	attack("a hundred idle watches of an impersonated user with 900 KB of extra attributes"+where, "idea: headers last as long as URLs", func(ctx SpecContext) {
 		shouldRefuse(ctx, withExtra(mallory.Config, 70<<10), path("a"), http.StatusRequestHeaderFieldsTooLarge, "can have 65536")
-		shouldHold(ctx, withExtra(mallory.Config, 900<<10), watching("a"), 100, 0)
+		shouldHold(ctx, withExtra(mallory.Config, 900<<10), watching(ctx, "a"), 100, 0)
 	}, SpecTimeout(kit.Longest))
 }
 
