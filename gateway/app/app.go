@@ -94,8 +94,8 @@ func New(super *rest.Config, options Options) (manager.Manager, error) {
 	if err := mgr.Add(converter); err != nil {
 		return nil, fmt.Errorf("add what serves converted tenants: %w", err)
 	}
-	if err := (&reconciler{Reader: mgr.GetClient(), index: index, converter: converter}).setup(mgr); err != nil {
-		return nil, fmt.Errorf("set up the reconciler of tenants: %w", err)
+	if err := addReconciler(mgr, options, index, converter); err != nil {
+		return nil, err
 	}
 	if options.DefaultTenant.Name != "" {
 		if err := mgr.Add(&defaultTenant{Client: mgr.GetClient(), of: options.DefaultTenant, log: mgr.GetLogger()}); err != nil {

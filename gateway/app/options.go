@@ -46,6 +46,9 @@ type Options struct {
 	// converted tenants may be in, and Internal those of the super cluster's pods and
 	// Services.
 	TenantEgress, Internal []string
+	// External are the networks in which external control planes may be, beside
+	// public addresses.
+	External []string
 	// Egress decides about connections to these webhooks instead, for a program that
 	// has such a policy.
 	Egress *egress.Policy
@@ -90,8 +93,11 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		"size of a request in bytes, except for one to a server behind an apiserver")
 	flags.StringSliceVar(&o.TenantEgress, "tenant-egress-cidr", o.TenantEgress,
 		"networks outside of the super cluster in which converted tenants may have webhooks; none by default")
+	flags.StringSliceVar(&o.External, "external-cidr", o.External,
+		"networks in which the control planes of External tenants may be, beside public addresses, such as 10.8.0.0/16")
 	flags.StringSliceVar(&o.Internal, "internal-cidr", o.Internal,
-		"networks of the super cluster's pods and Services, which --tenant-egress-cidr does not open")
+		"networks of the super cluster's pods and Services, which --tenant-egress-cidr does not open, "+
+			"and in which no control plane of an External tenant may be unless --external-cidr contains them")
 	flags.BoolVar(&o.AccessLog, "access-log", o.AccessLog, "log a line for each request, without query and headers")
 	o.AddEndpointFlags(flags)
 }
@@ -113,6 +119,7 @@ func (o *Options) Validate() error {
 	if o.Domain != "" && len(validation.IsDNS1123Subdomain(o.Domain)) > 0 {
 		errs = append(errs, fmt.Errorf("--domain is %q: it must be a DNS name in lower case", o.Domain))
 	}
-	_, err := egress.NewPolicy(o.TenantEgress, o.Internal)
-	return errors.Join(append(errs, err, o.SuperCluster.validate(), o.Limits.Validate())...)
+	_, errEgress := egress.NewPolicy(o.TenantEgress, o.Internal)
+	_, errExternal := egress.NewExternal(o.External, nil)
+	return errors.Join(append(errs, errEgress, errExternal, o.SuperCluster.validate(), o.Limits.Validate())...)
 }

@@ -28,6 +28,7 @@ func TestValidate(t *testing.T) {
 		"a domain in capitals":             {func(o *Options) { o.Domain = "GW.example.com" }, "--domain"},
 		"fewer than no passed connections": {func(o *Options) { o.Limits.Passed = -1 }, "--passed-connections"},
 		"a super cluster for all":          {func(o *Options) { o.SuperCluster = "All" }, "--super-cluster"},
+		"a network that is none":           {func(o *Options) { o.External = []string{"10.8.0.0"} }, "--external-cidr"},
 		"no streams":                       {func(o *Options) { o.Limits.Streams = 0 }, "--streams-per-caller"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
 	"github.com/virtualcluster/virtualcluster/gateway/tenants"
 	"github.com/virtualcluster/virtualcluster/internal/alias"
+	"github.com/virtualcluster/virtualcluster/internal/egress"
 	"github.com/virtualcluster/virtualcluster/internal/gatewayaccess"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
@@ -36,11 +37,25 @@ import (
 type reconciler struct {
 	client.Reader // a cache
 
-	index *tenants.Index
+	index        *tenants.Index
+	dialExternal egress.Dial
 	// converter makes what serves those that are converted.
 	converter *converter
 	// byAlias has the cache indexed by aliases.
 	byAlias func() error
+}
+
+// addReconciler adds the reconciler that keeps the index of tenants.
+func addReconciler(mgr manager.Manager, options Options, index *tenants.Index, converter *converter) error {
+	external, err := egress.NewExternal(options.External, options.Internal)
+	if err != nil {
+		return err
+	}
+	r := &reconciler{Reader: mgr.GetClient(), index: index, dialExternal: external.Dial, converter: converter}
+	if err := r.setup(mgr); err != nil {
+		return fmt.Errorf("set up the reconciler of tenants: %w", err)
+	}
+	return nil
 }
 
 func (r *reconciler) setup(mgr manager.Manager) error {
@@ -81,7 +96,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil
 	}
 	access := accessOf(vc, secret)
-	tenant, err := tenants.New(vc.Status.ClusterNamespace, access, isDown(vc))
+	tenant, err := tenants.New(vc.Status.ClusterNamespace, access, r.dialExternal, isDown(vc))
 	if err != nil {
 		r.index.Remove(req.NamespacedName)
 		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("read Secret %s: %w", client.ObjectKeyFromObject(secret), err))

@@ -4,6 +4,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -114,11 +115,11 @@ func TestNewWay(t *testing.T) {
 		"a broken certificate":  {Server: "https://10.0.0.1", Certificate: []byte("c"), Key: []byte("k")},
 		"a URL without address": {Server: "https:///path"},
 	} {
-		if _, err := NewWay(access); err == nil {
+		if _, err := NewWay(access, nil); err == nil {
 			t.Errorf("%s is accepted", name)
 		}
 	}
-	way, err := NewWay(gatewayaccess.Access{Server: "https://10.0.0.1"})
+	way, err := NewWay(gatewayaccess.Access{Server: "https://10.0.0.1"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +144,7 @@ func TestParts(t *testing.T) {
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	way, err := NewWay(gatewayaccess.Access{Server: server.URL, CA: ca})
+	way, err := NewWay(gatewayaccess.Access{Server: server.URL, CA: ca}, (&net.Dialer{}).DialContext)
 	if err != nil {
 		t.Fatal(err)
 	}

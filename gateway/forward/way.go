@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/virtualcluster/virtualcluster/internal/egress"
 	"github.com/virtualcluster/virtualcluster/internal/gatewayaccess"
 )
 
@@ -32,9 +33,10 @@ const (
 // Way leads to the apiserver of one tenant. It has connections of its own, and
 // those that carry the gateway's certificate are not used for other requests.
 type Way struct {
-	server *url.URL
-	life   context.Context
-	end    context.CancelFunc
+	server  *url.URL
+	connect egress.Dial
+	life    context.Context
+	end     context.CancelFunc
 	// plain forwards credentials of the caller, and stamped the users of client
 	// certificates; nil if the tenant takes no users from the gateway.
 	plain, stamped *transports
@@ -48,8 +50,9 @@ type transports struct {
 	closeIdle    func()
 }
 
-// NewWay makes a way. It connects when it is first used.
-func NewWay(access gatewayaccess.Access) (*Way, error) {
+// NewWay makes a way. It connects when it is first used. dialExternal connects to
+// an external control plane.
+func NewWay(access gatewayaccess.Access, dialExternal egress.Dial) (*Way, error) {
 	server, err := url.Parse(access.Server)
 	if err != nil || server.Scheme != "https" || server.Host == "" {
 		return nil, errors.New("the URL of the apiserver does not begin with https://")
@@ -63,7 +66,8 @@ func NewWay(access gatewayaccess.Access) (*Way, error) {
 	}
 	w := newWay(server)
 	w.plain = w.newTransports(config)
-	if len(access.Certificate) == 0 {
+	if access.IsExternal() {
+		w.connect = dialExternal
 		return w, nil
 	}
 	certificate, err := tls.X509KeyPair(access.Certificate, access.Key)
@@ -81,7 +85,7 @@ func NewWay(access gatewayaccess.Access) (*Way, error) {
 func NewConvertedWay() *Way { return newWay(nil) }
 
 func newWay(server *url.URL) *Way {
-	w := &Way{server: server}
+	w := &Way{server: server, connect: (&net.Dialer{}).DialContext}
 	w.life, w.end = context.WithCancel(context.Background()) // until Close
 	return w
 }
@@ -141,17 +145,19 @@ const (
 
 // dial makes connections that end with the way.
 func (w *Way) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, address)
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	conn, err := w.connect(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
 	stop := context.AfterFunc(w.life, func() { _ = conn.Close() })
-	return &ownedConn{TCPConn: conn.(*net.TCPConn), stop: sync.OnceFunc(func() { stop() })}, nil
+	return &ownedConn{Conn: conn, stop: sync.OnceFunc(func() { stop() })}, nil
 }
 
 // ownedConn releases what its way holds of it when it is closed.
 type ownedConn struct {
-	*net.TCPConn
+	net.Conn
 
 	stop func()
 }
@@ -159,5 +165,5 @@ type ownedConn struct {
 // Close implements net.Conn.
 func (c *ownedConn) Close() error {
 	c.stop()
-	return c.TCPConn.Close()
+	return c.Conn.Close()
 }

@@ -63,7 +63,7 @@ func newWorld(b testing.TB, serve http.HandlerFunc, change ...func(*Handler)) wo
 	index := tenants.NewIndex(types.NamespacedName{Name: "red"})
 	red := must(tenants.New("red", gatewayaccess.Access{
 		Server: server.URL, CA: authority.CertPEM, ClientCA: authority.CertPEM, Certificate: own.CertPEM, Key: own.KeyPEM,
-	}, false))
+	}, nil, false))
 	index.Set(types.NamespacedName{Name: "red"}, red)
 	listener := must((&net.ListenConfig{}).Listen(b.Context(), "tcp", "127.0.0.1:0"))
 	front := &Server{
@@ -226,11 +226,11 @@ func BenchmarkTenants(b *testing.B) {
 		before, index := inUse(), tenants.NewIndex(types.NamespacedName{})
 		for i := range many {
 			name := fmt.Sprintf("tenant-%d", i)
-			index.Set(types.NamespacedName{Name: name}, must(tenants.New(name, access, false)))
+			index.Set(types.NamespacedName{Name: name}, must(tenants.New(name, access, nil, false)))
 		}
 		b.ReportMetric(float64(inUse()-before)/many/1024, "KiB/tenant")
 		began := time.Now()
-		index.Set(types.NamespacedName{Name: "last"}, must(tenants.New("last", access, false)))
+		index.Set(types.NamespacedName{Name: "last"}, must(tenants.New("last", access, nil, false)))
 		b.ReportMetric(float64(time.Since(began).Microseconds()), "µs/add")
 		index.Close()
 	}

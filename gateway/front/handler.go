@@ -24,6 +24,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/gateway/projects"
 	"github.com/virtualcluster/virtualcluster/gateway/resolve"
 	"github.com/virtualcluster/virtualcluster/gateway/tenants"
+	"github.com/virtualcluster/virtualcluster/internal/egress"
 	"github.com/virtualcluster/virtualcluster/internal/names"
 )
 
@@ -195,6 +196,8 @@ func failed(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case errors.Is(err, forward.ErrNoUsers):
 		reject(w, r, apierrors.NewUnauthorized(err.Error()))
+	case errors.Is(err, egress.ErrExternalAddress): // a retry would not help
+		reject(w, r, apierrors.NewServiceUnavailable(err.Error()))
 	case errors.Is(err, forward.ErrReserved), errors.Is(err, forward.ErrActsAsOther):
 		reject(w, r, statusOf(&resolve.Refusal{Code: http.StatusForbidden, Message: err.Error()}))
 	default:

@@ -23,7 +23,7 @@ func TestPublicDocuments(t *testing.T) {
 		"public": {OpenIDConfiguration: []byte(`{"issuer":"a"}`), KeySet: []byte(`{"keys":[]}`)}, "private": {},
 	} {
 		access.Server = "https://127.0.0.1:1"
-		index.Set(types.NamespacedName{Name: name}, must(tenants.New(name, access, true)))
+		index.Set(types.NamespacedName{Name: name}, must(tenants.New(name, access, nil, true)))
 	}
 	index.SetHolder("shop", &types.NamespacedName{Name: "public"})
 	t.Cleanup(index.Close)

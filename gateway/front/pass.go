@@ -2,6 +2,7 @@ package front
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"sync"
 
@@ -10,19 +11,28 @@ import (
 )
 
 // passTo returns the tenant to whose apiserver a connection is passed as it is,
-// by its TLS server name; nil if the gateway serves the connection itself.
-func (h *Handler) passTo(serverName string) *tenants.Tenant {
-	if label := resolve.DirectLabel(serverName, h.Domain); label != "" {
-		entry, _ := h.Index.Find(label)
-		if tenant := h.Index.ByKey(entry.Key); tenant != nil && tenant.Converted == nil {
+// by its TLS server name; nil if the gateway serves the connection itself, as it
+// does for all names in its own certificate.
+func (s *Server) passTo(serverName string) *tenants.Tenant {
+	index, domain := s.Handler.Index, s.Handler.Domain
+	if label := resolve.DirectLabel(serverName, domain); label != "" {
+		entry, _ := index.Find(label)
+		if tenant := index.ByKey(entry.Key); tenant != nil && tenant.TakesConnections() {
 			return tenant
 		}
 		return nil
 	}
-	if resolve.IsBelow(serverName, h.Domain) {
-		return nil // whatever an External control plane calls itself
+	tenant := index.ByServerName(serverName)
+	if tenant == nil || resolve.IsBelow(serverName, domain) || s.isOwn(serverName) {
+		return nil
 	}
-	return h.Index.ByServerName(serverName)
+	return tenant
+}
+
+// isOwn reports whether the certificate of the gateway is valid for a name.
+func (s *Server) isOwn(serverName string) bool {
+	certificate, err := s.Certificate(&tls.ClientHelloInfo{ServerName: serverName})
+	return err == nil && certificate != nil && certificate.Leaf != nil && certificate.Leaf.VerifyHostname(serverName) == nil
 }
 
 // pass passes a connection on, unless there are too many, and closes it.

@@ -135,7 +135,7 @@ func (s *Server) route(ctx context.Context, conn net.Conn, own *accepted, named 
 		_ = conn.Close()
 		return
 	}
-	if tenant := s.Handler.passTo(name); tenant != nil {
+	if tenant := s.passTo(name); tenant != nil {
 		s.Handler.pass(ctx, replayed, tenant)
 		return
 	}

@@ -1,12 +1,20 @@
 package front
 
 import (
+	"crypto/tls"
+	"errors"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr/funcr"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/virtualcluster/virtualcluster/gateway/tenants"
+	"github.com/virtualcluster/virtualcluster/internal/gatewayaccess"
+	"github.com/virtualcluster/virtualcluster/internal/pki"
 )
 
 // TestDrain: a request in flight is served to its end when the gateway stops, and
@@ -64,5 +72,46 @@ func TestAccessLog(t *testing.T) {
 	}
 	if strings.Contains(all, "parameter") || strings.Contains(all, "credential") {
 		t.Errorf("a line tells too much:\n%s", all)
+	}
+}
+
+// TestPassTo: connections are passed on by the names of control planes, except by
+// those that are the gateway's own.
+func TestPassTo(t *testing.T) {
+	const domain = "gw.example.com"
+	authority := must(pki.NewAuthority("kubernetes", time.Hour, time.Now()))
+	client := must(authority.Client(gatewayaccess.User, nil, time.Hour, time.Now()))
+	serving := must(authority.Server("gateway", []string{"gateway.example.org", "*.direct." + domain}, nil, time.Hour, time.Now()))
+	certificate := must(tls.X509KeyPair(serving.CertPEM, serving.KeyPEM))
+	index := tenants.NewIndex(types.NamespacedName{})
+	t.Cleanup(index.Close)
+	for key, serverName := range map[string]string{
+		"red": "red.vc.internal", "blue": "gateway.example.org", "green": "green." + domain, "far": "far.example.net",
+	} {
+		access := gatewayaccess.Access{Server: "https://10.0.0.1", ServerName: serverName, Certificate: client.CertPEM, Key: client.KeyPEM}
+		if key == "far" {
+			access.Certificate, access.Key = nil, nil
+		}
+		index.Set(types.NamespacedName{Name: key}, must(tenants.New(key, access, nil, false)))
+	}
+	s := &Server{
+		Handler: &Handler{Index: index, Domain: domain}, Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil },
+	}
+	for serverName, want := range map[string]string{
+		"red.vc.internal": "red", "RED.vc.internal": "red", "gateway.example.org": "", "Gateway.Example.org": "", "green." + domain: "",
+		domain: "", "": "", "unknown": "", "far.example.net": "", "red.direct." + domain: "red", "blue.direct." + domain: "blue",
+		"far.direct." + domain: "", "unknown.direct." + domain: "",
+	} {
+		got := ""
+		if to := s.passTo(serverName); to != nil {
+			got = to.Key
+		}
+		if got != want {
+			t.Errorf("%q is passed to %q, want %q", serverName, got, want)
+		}
+	}
+	s.Certificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, errors.New("not there yet") }
+	if s.passTo("red.vc.internal") == nil {
+		t.Error("without a certificate, connections are not passed on")
 	}
 }

@@ -35,14 +35,14 @@ func newWorld(t *testing.T) world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	red, err := tenants.New("red-key", gatewayaccess.Access{Server: "https://10.0.0.1", ClientCA: authority.CertPEM, TokenKeys: public}, false)
+	red, err := tenants.New("red-key", gatewayaccess.Access{Server: "https://10.0.0.1", ClientCA: authority.CertPEM, TokenKeys: public}, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(red.Way.Close)
 	index := tenants.NewIndex(types.NamespacedName{})
 	index.Set(types.NamespacedName{Name: "red"}, red)
-	light, err := tenants.New("light-key", gatewayaccess.Access{Token: []byte("a")}, false)
+	light, err := tenants.New("light-key", gatewayaccess.Access{Token: []byte("a")}, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}

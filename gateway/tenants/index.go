@@ -21,7 +21,7 @@ type Index struct {
 	all map[types.NamespacedName]*Tenant
 	// byKey finds them by cluster key, byAuthority by the subject key identifier
 	// of their client CAs, byKeyID by the kid of their tokens, and byServerName
-	// by the TLS server name of their apiserver.
+	// by the TLS server name of their apiserver, unless it is external.
 	byKey, byAuthority, byKeyID, byServerName map[string][]*Tenant
 	// holders are the VirtualClusters that have an alias, whether they have a
 	// tenant yet or not. No alias has the form of a cluster key.
@@ -126,7 +126,7 @@ func (i *Index) each(t *Tenant, change func(map[string][]*Tenant, string, *Tenan
 	for _, id := range t.keyIDs {
 		change(i.byKeyID, id, t)
 	}
-	if t.access.ServerName != "" {
+	if t.access.ServerName != "" && !t.access.IsExternal() {
 		change(i.byServerName, strings.ToLower(t.access.ServerName), t)
 	}
 }
@@ -151,7 +151,7 @@ func (i *Index) ByAuthority(id []byte) *Tenant { return i.only(i.byAuthority, st
 func (i *Index) ByKeyID(id string) *Tenant { return i.only(i.byKeyID, id) }
 
 // ByServerName returns the tenant whose apiserver has a TLS server name; nil
-// for none and for several.
+// for none, for several, and for an external one, whose owner chooses the name.
 func (i *Index) ByServerName(name string) *Tenant {
 	return i.only(i.byServerName, strings.ToLower(name))
 }

@@ -2,6 +2,7 @@ package tenants
 
 import (
 	"context"
+	"net/http"
 	"reflect"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/gateway/forward"
 	"github.com/virtualcluster/virtualcluster/gateway/resolve"
 	"github.com/virtualcluster/virtualcluster/internal/gatewayaccess"
 	"github.com/virtualcluster/virtualcluster/internal/pki"
@@ -38,7 +40,7 @@ func access(t *testing.T, serverName string) gatewayaccess.Access {
 
 func tenant(t *testing.T, key string, access gatewayaccess.Access) *Tenant {
 	t.Helper()
-	made, err := New(key, access, false)
+	made, err := New(key, access, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,6 +98,29 @@ func TestIndex(t *testing.T) {
 	i.Remove(red)
 	if i.ByKey("red-key") != nil || i.Default() != "" || len(i.all) != 1 {
 		t.Error("a tenant that was removed is still found")
+	}
+}
+
+// TestExternal: the server name of an external control plane finds no tenant, and
+// hides no other tenant of this name.
+func TestExternal(t *testing.T) {
+	i := NewIndex(types.NamespacedName{})
+	ours := tenant(t, "red-key", access(t, "red.vc.internal"))
+	far := access(t, "RED.vc.internal")
+	far.Certificate, far.Key = nil, nil
+	theirs := tenant(t, "far-key", far)
+	i.Set(types.NamespacedName{Name: "far"}, theirs)
+	if i.ByServerName("red.vc.internal") != nil || theirs.TakesConnections() {
+		t.Error("connections are passed on to an external control plane")
+	}
+	i.Set(types.NamespacedName{Name: "red"}, ours)
+	if i.ByServerName("red.vc.internal") != ours || !ours.TakesConnections() {
+		t.Error("connections are not passed on to a control plane of the platform")
+	}
+	light := tenant(t, "light-key", gatewayaccess.Access{Token: []byte("a")})
+	light.Converted = http.NotFoundHandler()
+	if light.TakesConnections() || NewSuper(forward.NewConvertedWay(), nil, true).TakesConnections() {
+		t.Error("connections are passed on without a control plane of a tenant")
 	}
 }
 
@@ -204,7 +229,7 @@ func TestNew(t *testing.T) {
 		"a client CA of text": {Server: "https://10.0.0.1", ClientCA: []byte("ca")},
 		"keys of text":        {Server: "https://10.0.0.1", TokenKeys: []byte("keys")},
 	} {
-		if _, err := New("key", broken, false); err == nil {
+		if _, err := New("key", broken, nil, false); err == nil {
 			t.Errorf("%s is accepted", name)
 		}
 	}

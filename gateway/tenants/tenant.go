@@ -18,6 +18,7 @@ import (
 	"github.com/virtualcluster/virtualcluster/gateway/forward"
 	"github.com/virtualcluster/virtualcluster/gateway/members"
 	"github.com/virtualcluster/virtualcluster/gateway/resolve"
+	"github.com/virtualcluster/virtualcluster/internal/egress"
 	"github.com/virtualcluster/virtualcluster/internal/gatewayaccess"
 )
 
@@ -56,8 +57,8 @@ type Accounts interface {
 }
 
 // New makes a tenant. One that is converted has no apiserver, and what converts
-// its requests is to be set.
-func New(key string, access gatewayaccess.Access, down bool) (*Tenant, error) {
+// its requests is to be set. dialExternal connects to an external control plane.
+func New(key string, access gatewayaccess.Access, dialExternal egress.Dial, down bool) (*Tenant, error) {
 	t := &Tenant{Key: key, Down: down, access: access, roots: x509.NewCertPool()}
 	if len(access.ClientCA) > 0 {
 		authorities, err := cert.ParseCertsPEM(access.ClientCA)
@@ -84,7 +85,7 @@ func New(key string, access gatewayaccess.Access, down bool) (*Tenant, error) {
 		return t, nil
 	}
 	var err error
-	t.Way, err = forward.NewWay(access)
+	t.Way, err = forward.NewWay(access, dialExternal)
 	return t, err
 }
 
@@ -120,6 +121,10 @@ func keyID(public any) (string, error) {
 // isOpaque reports whether the apiserver accepts tokens that the gateway does
 // not recognize.
 func (t *Tenant) isOpaque() bool { return len(t.keyIDs) == 0 }
+
+// TakesConnections reports whether connections are passed on to the apiserver
+// unread. The owner of an external one could relay them to any address.
+func (t *Tenant) TakesConnections() bool { return t.Converted == nil && !t.access.IsExternal() }
 
 // Roots verify the client certificates of the tenant's users.
 func (t *Tenant) Roots() *x509.CertPool { return t.roots }

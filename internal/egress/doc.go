@@ -2,5 +2,6 @@
 // and makes the connections. A tenant's apiserver runs in the platform's
 // process, and its users say where webhooks, aggregated APIs, nodes and pods
 // are: without a decision of the platform's own, they would read and write to
-// the platform's network.
+// the platform's network. The same decision is made for the addresses of external
+// control planes, to which the gateway connects.
 package egress

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 )
 
 // Machine returns the addresses of this machine.
@@ -19,4 +20,11 @@ func Machine() ([]netip.Addr, error) {
 		}
 	}
 	return own, nil
+}
+
+// isOf reports whether a machine has an address. It reports true if the addresses
+// of the machine cannot be listed.
+func isOf(machine func() ([]netip.Addr, error), address netip.Addr) bool {
+	own, err := machine()
+	return err != nil || slices.Contains(own, address)
 }

@@ -36,15 +36,24 @@ func NewPolicy(outside, internal []string) (*Policy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--tenant-egress-cidr: %w", err)
 	}
-	policy := &Policy{Outside: allowed, Machine: Machine}
-	for _, network := range internal {
-		prefix, err := netip.ParsePrefix(network)
-		if err != nil {
-			return nil, fmt.Errorf("--internal-cidr has %q: it must be a network in CIDR notation, such as 10.0.0.0/8", network)
-		}
-		policy.Internal = append(policy.Internal, prefix)
+	closed, err := parseInternal(internal)
+	if err != nil {
+		return nil, err
 	}
-	return policy, nil
+	return &Policy{Outside: allowed, Internal: closed, Machine: Machine}, nil
+}
+
+// parseInternal reads the networks of the super cluster's pods and Services.
+func parseInternal(cidrs []string) ([]netip.Prefix, error) {
+	prefixes := make([]netip.Prefix, 0, len(cidrs))
+	for _, cidr := range cidrs {
+		prefix, err := netip.ParsePrefix(cidr)
+		if err != nil {
+			return nil, fmt.Errorf("--internal-cidr has %q: it must be a network in CIDR notation, such as 10.0.0.0/8", cidr)
+		}
+		prefixes = append(prefixes, prefix)
+	}
+	return prefixes, nil
 }
 
 // Directory knows the holders of addresses in the super cluster. Objects in
@@ -97,7 +106,7 @@ func (p *Policy) decide(tenant string, to netip.Addr) Reason {
 	}
 	holder := p.Directory.Holder(to)
 	switch {
-	case holder.Node || p.isOfMachine(to):
+	case holder.Node || isOf(p.Machine, to):
 		return Platform
 	case len(holder.Pods) > 0 && !slices.ContainsFunc(holder.Pods, func(key string) bool { return key != tenant }):
 		return ""
@@ -107,13 +116,6 @@ func (p *Policy) decide(tenant string, to netip.Addr) Reason {
 		return Outside
 	}
 	return ""
-}
-
-// isOfMachine reports whether this machine has an address. If the addresses
-// cannot be listed, it reports true.
-func (p *Policy) isOfMachine(address netip.Addr) bool {
-	own, err := p.Machine()
-	return err != nil || slices.Contains(own, address)
 }
 
 func contains(prefixes []netip.Prefix, address netip.Addr) bool {

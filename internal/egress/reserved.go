@@ -56,6 +56,12 @@ func isReserved(address netip.Addr) bool {
 
 // ParseOutside reads the networks outside of the super cluster that an admin allows.
 func ParseOutside(cidrs []string) ([]netip.Prefix, error) {
+	return parseAllowed(cidrs, func(netip.Prefix) bool { return false })
+}
+
+// parseAllowed reads networks that an admin allows. Reserved ones are an error,
+// unless they are exempt.
+func parseAllowed(cidrs []string, exempt func(netip.Prefix) bool) ([]netip.Prefix, error) {
 	prefixes := make([]netip.Prefix, 0, len(cidrs))
 	for _, cidr := range cidrs {
 		prefix, err := netip.ParsePrefix(cidr)
@@ -63,7 +69,7 @@ func ParseOutside(cidrs []string) ([]netip.Prefix, error) {
 			return nil, fmt.Errorf("%q must be a network, such as 203.0.113.0/24", cidr)
 		}
 		within := func(r netip.Prefix) bool { return r.Bits() <= prefix.Bits() && r.Contains(prefix.Addr()) }
-		if prefix.Addr().Is4In6() || slices.ContainsFunc(reserved, within) {
+		if prefix.Addr().Is4In6() || slices.ContainsFunc(reserved, within) && !exempt(prefix) {
 			return nil, fmt.Errorf("%q is reserved: no tenant's apiserver connects there", cidr)
 		}
 		prefixes = append(prefixes, prefix.Masked())

@@ -90,6 +90,11 @@ func (a Access) WithoutIssuer() Access {
 // IsConverted reports whether the gateway converts the requests of the tenant.
 func (a Access) IsConverted() bool { return len(a.Token) > 0 }
 
+// IsExternal reports whether the platform does not run the control plane: it
+// trusts no certificate of the gateway. Its owner chooses its address and its
+// server name.
+func (a Access) IsExternal() bool { return len(a.Certificate) == 0 && !a.IsConverted() }
+
 // Lasting returns the access without what changes under requests in flight: the
 // documents of a public issuer, and a token, which is renewed.
 func (a Access) Lasting() Access {

@@ -112,7 +112,9 @@ type ControlPlane struct {
 	// nothing answers in the kubelets' place then.
 	KubeletClientCA []byte
 	// Gateway is what the gateway needs of the control plane. If its Server is
-	// empty, that is Endpoint.
+	// empty, that is Endpoint. Without a Certificate, the control plane is external:
+	// the gateway passes no connections on to it, and connects to it only at public
+	// addresses and those in its --external-cidr.
 	Gateway gatewayaccess.Access
 	// Limits reports whether the control plane is within the limits that its
 	// provisioner enforces; nil if it enforces none.

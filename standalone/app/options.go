@@ -113,7 +113,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	o.TenantOptions.AddFlags(flags)
 	addFlagsOf("vc-manager", o.ManagerOptions.AddFlags, flags, "converted-tenants", "service-cidr-pool", "service-cidr-prefix",
 		"secondary-service-cidr-pool")
-	addFlagsOf("vc-gateway", o.GatewayOptions.AddFlags, flags, "default-tenant", "domain", "projects", "super-cluster")
+	addFlagsOf("vc-gateway", o.GatewayOptions.AddFlags, flags, "default-tenant", "domain", "external-cidr", "projects", "super-cluster")
 	addFlagsOf("vc-syncer", o.SyncerOptions.AddFlags, flags,
 		"workers", "slow-workers", "tenant-cap", "timeout", "node-linger", "metrics-bind-address", "enable-quota-validation", "vn-agent-address",
 		"networks")

@@ -152,6 +152,7 @@ func TestFlags(t *testing.T) {
 		"--tenant-isolation=Dedicated":    func(o *Options) { o.TenantIsolation = "Dedicated" },
 		"--tenant-dns=dedicated":          func(o *Options) { o.TenantDNS = "dedicated" },
 		"--tenant-objects=7":              func(o *Options) { o.TenantLimits.Objects = 7 },
+		"--external-cidr=127.0.0.0/8":     func(o *Options) { o.GatewayOptions.External = []string{"127.0.0.0/8"} },
 		"-v=7":                            func(o *Options) { o.Verbosity = 7 },
 		"--tenant-egress-cidr=192.0.2.0/24,2001:db8::/32": func(o *Options) { o.TenantEgress = []string{"192.0.2.0/24", "2001:db8::/32"} },
 	} {

@@ -154,7 +154,7 @@ var _ = Describe("An External tenant through the gateway", Ordered, func() {
 	It("is reached by tokens, and refuses certificates with what to do instead", func(ctx SpecContext) {
 		elsewhere := startElsewhere(ctx, GinkgoT().TempDir())
 		far, near := tenantElsewhere(ctx, elsewhere), tenant(ctx)
-		door := startGateway(ctx, near)
+		door := startGateway(ctx, near, func(o *gateway.Options) { o.External = []string{"127.0.0.0/8"} })
 		path := "/tenants/" + far.Key() + "/api/v1/namespaces"
 		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "reader"}}
 		kit.Create(ctx, elsewhere.Client, account)

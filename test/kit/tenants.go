@@ -96,10 +96,11 @@ func KubeconfigSecret(ctx context.Context, super *local.SuperCluster, name strin
 	return name
 }
 
-// Hostile starts a hostile apiserver in front of a real one and closes it at the end.
-func Hostile(behind *rest.Config) *local.Hostile {
+// Hostile starts a hostile apiserver in front of a real one and closes it at the
+// end. Its certificate is for any names.
+func Hostile(behind *rest.Config, serverNames ...string) *local.Hostile {
 	GinkgoHelper()
-	hostile, err := local.NewHostile(behind)
+	hostile, err := local.NewHostile(behind, serverNames...)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(hostile.Close)
 	return hostile

@@ -2,31 +2,36 @@ package local
 
 import (
 	"context"
-	"encoding/pem"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/virtualcluster/virtualcluster/internal/pki"
 )
 
 // hostileToken is the credential of the kubeconfig for a hostile apiserver. It
 // is invalid everywhere else.
 const hostileToken = "credential-of-the-platform"
 
-// Hostile is an apiserver with forged responses. It terminates TLS with its own
-// certificate; requests that match no rule are proxied to a real apiserver as
+// Hostile is an apiserver with forged responses. It terminates TLS with a
+// certificate of its own CA; requests that match no rule are proxied to a real apiserver as
 // that one's admin.
 type Hostile struct {
 	server *httptest.Server
+	ca     []byte
 	behind http.Handler
 
 	mu    sync.Mutex
@@ -48,8 +53,8 @@ type rule struct {
 }
 
 // NewHostile starts a hostile apiserver in front of a real one. The
-// configuration must be an admin's.
-func NewHostile(behind *rest.Config) (*Hostile, error) {
+// configuration must be an admin's. Its certificate is for any names.
+func NewHostile(behind *rest.Config, serverNames ...string) (*Hostile, error) {
 	target, err := url.Parse(behind.Host)
 	if err != nil {
 		return nil, fmt.Errorf("read the URL of the apiserver: %w", err)
@@ -58,7 +63,11 @@ func NewHostile(behind *rest.Config) (*Hostile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up a transport to the apiserver: %w", err)
 	}
-	h := &Hostile{behind: &httputil.ReverseProxy{
+	ca, certificate, err := selfSigned(serverNames)
+	if err != nil {
+		return nil, err
+	}
+	h := &Hostile{ca: ca, behind: &httputil.ReverseProxy{
 		Transport:     transport,
 		FlushInterval: -1,
 		Rewrite: func(p *httputil.ProxyRequest) {
@@ -71,17 +80,31 @@ func NewHostile(behind *rest.Config) (*Hostile, error) {
 	h.server = httptest.NewUnstartedServer(h)
 	h.server.Config.ErrorLog = log.New(io.Discard, "", 0) // connections that the syncer closes
 	h.server.EnableHTTP2 = true
+	h.server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
 	h.server.StartTLS()
 	return h, nil
+}
+
+// selfSigned makes the certificate of a server on loopback that says it has names,
+// and the CA that has signed it, in PEM.
+func selfSigned(serverNames []string) (ca []byte, _ tls.Certificate, _ error) {
+	authority, err := pki.NewAuthority("hostile", time.Hour, time.Now())
+	if err != nil {
+		return nil, tls.Certificate{}, fmt.Errorf("make a CA: %w", err)
+	}
+	pair, err := authority.Server("hostile", serverNames, []net.IP{net.IPv4(127, 0, 0, 1)}, time.Hour, time.Now())
+	if err != nil {
+		return nil, tls.Certificate{}, fmt.Errorf("make a certificate: %w", err)
+	}
+	certificate, err := tls.X509KeyPair(pair.CertPEM, pair.KeyPEM)
+	return authority.CertPEM, certificate, err
 }
 
 // URL returns the address of the apiserver.
 func (h *Hostile) URL() string { return h.server.URL }
 
 // CA returns the authority of its certificate, in PEM.
-func (h *Hostile) CA() []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.server.Certificate().Raw})
-}
+func (h *Hostile) CA() []byte { return h.ca }
 
 // Kubeconfig returns a kubeconfig for the apiserver. It trusts further
 // authorities in addition to the apiserver's own.
