@@ -53,7 +53,8 @@ type rule struct {
 }
 
 // NewHostile starts a hostile apiserver in front of a real one. The
-// configuration must be an admin's. Its certificate is for any names.
+// configuration must be an admin's. Its certificate is also for the server names,
+// which can be those of others.
 func NewHostile(behind *rest.Config, serverNames ...string) (*Hostile, error) {
 	target, err := url.Parse(behind.Host)
 	if err != nil {
