@@ -10,11 +10,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"sync"
 	"time"
 
 	"github.com/virtualcluster/virtualcluster/internal/egress"
 	"github.com/virtualcluster/virtualcluster/internal/gatewayaccess"
+	"github.com/virtualcluster/virtualcluster/internal/tenanthttp"
 )
 
 const (
@@ -67,7 +67,7 @@ func NewWay(access gatewayaccess.Access, dialExternal egress.Dial) (*Way, error)
 	w := newWay(server)
 	w.plain = w.newTransports(config)
 	if access.IsExternal() {
-		w.connect = dialExternal
+		w.connect = tenanthttp.DialUntil(w.life, dialExternal)
 		return w, nil
 	}
 	certificate, err := tls.X509KeyPair(access.Certificate, access.Key)
@@ -85,8 +85,9 @@ func NewWay(access gatewayaccess.Access, dialExternal egress.Dial) (*Way, error)
 func NewConvertedWay() *Way { return newWay(nil) }
 
 func newWay(server *url.URL) *Way {
-	w := &Way{server: server, connect: (&net.Dialer{}).DialContext}
+	w := &Way{server: server}
 	w.life, w.end = context.WithCancel(context.Background()) // until Close
+	w.connect = tenanthttp.DialUntil(w.life, (&net.Dialer{}).DialContext)
 	return w
 }
 
@@ -143,27 +144,9 @@ const (
 	pingInterval, pingTimeout = 30 * time.Second, 15 * time.Second
 )
 
-// dial makes connections that end with the way.
+// dial connects to the apiserver. The connections end with the way.
 func (w *Way) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	conn, err := w.connect(ctx, network, address)
-	if err != nil {
-		return nil, err
-	}
-	stop := context.AfterFunc(w.life, func() { _ = conn.Close() })
-	return &ownedConn{Conn: conn, stop: sync.OnceFunc(func() { stop() })}, nil
-}
-
-// ownedConn releases what its way holds of it when it is closed.
-type ownedConn struct {
-	net.Conn
-
-	stop func()
-}
-
-// Close implements net.Conn.
-func (c *ownedConn) Close() error {
-	c.stop()
-	return c.Conn.Close()
+	return w.connect(ctx, network, address)
 }

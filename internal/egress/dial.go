@@ -93,15 +93,7 @@ func (n network) dial(ctx context.Context, purpose Purpose, network, address str
 	case !n.policy.mayResolve(address):
 		return nil, &RefusedError{Reason: Unresolved}
 	}
-	dialer := newDialer()
-	dialer.ControlContext = n.check
-	conn, err := dialer.DialContext(ctx, network, address)
-	if _, ok := errors.AsType[*net.DNSError](err); ok && ctx.Err() == nil {
-		// The same error as for a name with a refused address: tenants must not
-		// learn which names the platform's DNS knows.
-		return nil, &RefusedError{Reason: Unresolved}
-	}
-	return conn, err
+	return dialChecked(ctx, network, address, n.check, &RefusedError{Reason: Unresolved})
 }
 
 // mayResolve reports whether the host of an address is an IP address or may be
@@ -119,17 +111,29 @@ func (p *Policy) mayResolve(address string) bool {
 	return err == nil
 }
 
-// check decides about each address that a name was resolved to, right before
-// the connection, so that another answer of the DNS later changes nothing.
-func (n network) check(_ context.Context, _, address string, _ syscall.RawConn) error {
-	to, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return &RefusedError{Reason: Reserved}
-	}
-	if reason := n.policy.decide(n.tenant, to.Addr()); reason != "" {
+func (n network) check(to netip.Addr) error {
+	if reason := n.policy.decide(n.tenant, to); reason != "" {
 		return &RefusedError{Reason: reason}
 	}
 	return nil
+}
+
+// dialChecked connects to an address if it passes a check. Each address that a
+// name was resolved to is checked right before the connection, so that another
+// answer of the DNS later changes nothing. For a name that cannot be resolved, the
+// error is unresolved, like one of the check: tenants must not learn which names
+// the platform's DNS knows.
+func dialChecked(ctx context.Context, network, address string, check func(netip.Addr) error, unresolved error) (net.Conn, error) {
+	dialer := newDialer()
+	dialer.ControlContext = func(_ context.Context, _, address string, _ syscall.RawConn) error {
+		to, _ := netip.ParseAddrPort(address) // an invalid one is reserved
+		return check(to.Addr())
+	}
+	conn, err := dialer.DialContext(ctx, network, address)
+	if _, ok := errors.AsType[*net.DNSError](err); ok && ctx.Err() == nil {
+		return nil, unresolved
+	}
+	return conn, err
 }
 
 func newDialer() *net.Dialer { return &net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive} }

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"syscall"
 )
 
 // External decides at which addresses the platform connects to external control
@@ -46,21 +45,15 @@ var ErrExternalAddress = errors.New("the address of the control plane is not all
 
 // Dial connects to an external control plane, as net.Dialer.DialContext does.
 func (e *External) Dial(ctx context.Context, network, address string) (net.Conn, error) {
-	dialer := newDialer()
-	dialer.ControlContext = e.check
-	conn, err := dialer.DialContext(ctx, network, address)
-	_, unresolved := errors.AsType[*net.DNSError](err)
-	if errors.Is(err, ErrExternalAddress) || unresolved && ctx.Err() == nil {
+	conn, err := dialChecked(ctx, network, address, e.check, ErrExternalAddress)
+	if errors.Is(err, ErrExternalAddress) {
 		return nil, ErrExternalAddress // without the resolved address
 	}
 	return conn, err
 }
 
-// check decides about each address that a name was resolved to, right before the
-// connection.
-func (e *External) check(_ context.Context, _, address string, _ syscall.RawConn) error {
-	to, err := netip.ParseAddrPort(address)
-	if err != nil || !e.allows(to.Addr()) {
+func (e *External) check(to netip.Addr) error {
+	if !e.allows(to) {
 		return ErrExternalAddress
 	}
 	return nil

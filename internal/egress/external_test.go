@@ -56,6 +56,9 @@ func TestExternal(t *testing.T) {
 			}
 		})
 	}
+	if all.allows(netip.Addr{}) {
+		t.Error("an invalid address is allowed")
+	}
 	none.Machine = func() ([]netip.Addr, error) { return nil, net.ErrClosed }
 	if none.allows(netip.MustParseAddr("8.8.8.8")) {
 		t.Error("an address is allowed that may be this machine's")

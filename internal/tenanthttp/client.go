@@ -59,7 +59,7 @@ func NewClient(ctx context.Context, config *rest.Config, opts Options) (*http.Cl
 	}
 	base := utilnet.SetTransportDefaults(&http.Transport{
 		TLSClientConfig:        tlsConfig,
-		DialContext:            dialUntil(ctx, dial),
+		DialContext:            DialUntil(ctx, dial),
 		TLSHandshakeTimeout:    handshakeTimeout,
 		ResponseHeaderTimeout:  headerTimeout,
 		IdleConnTimeout:        idleTimeout,
@@ -94,8 +94,8 @@ type Dial = func(ctx context.Context, network, address string) (net.Conn, error)
 // Dialer makes connections to tenants.
 func Dialer() Dial { return (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext }
 
-// dialUntil dials connections that are closed when ctx ends.
-func dialUntil(ctx context.Context, next Dial) Dial {
+// DialUntil dials connections that are closed when ctx ends.
+func DialUntil(ctx context.Context, next Dial) Dial {
 	return func(dialing context.Context, network, address string) (net.Conn, error) {
 		conn, err := next(dialing, network, address)
 		if err != nil {

@@ -97,7 +97,7 @@ func KubeconfigSecret(ctx context.Context, super *local.SuperCluster, name strin
 }
 
 // Hostile starts a hostile apiserver in front of a real one and closes it at the
-// end. Its certificate is for any names.
+// end. Its certificate is also for the server names.
 func Hostile(behind *rest.Config, serverNames ...string) *local.Hostile {
 	GinkgoHelper()
 	hostile, err := local.NewHostile(behind, serverNames...)

@@ -27,8 +27,8 @@ import (
 const hostileToken = "credential-of-the-platform"
 
 // Hostile is an apiserver with forged responses. It terminates TLS with a
-// certificate of its own CA; requests that match no rule are proxied to a real apiserver as
-// that one's admin.
+// certificate of its own CA; requests that match no rule are proxied to a real
+// apiserver as that one's admin.
 type Hostile struct {
 	server *httptest.Server
 	ca     []byte
