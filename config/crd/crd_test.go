@@ -179,6 +179,8 @@ func TestCreate(t *testing.T) {
 		"ExternalAlone":     {"red", `{external: {kubeconfigSecretName: red}}`, "external must be set"},
 		"ExternalOfHosted":  {"red", `{provisioner: Hosted, external: {kubeconfigSecretName: red}}`, "external must be set"},
 		"ExternalNameless":  {"red", `{provisioner: External, external: {}}`, "kubeconfigSecretName"},
+		"ExternalMembers":   {"red", `{provisioner: External, external: {kubeconfigSecretName: red}, members: [{kind: User, name: jane}]}`, "members are for provisioner Hosted"},
+		"ExternalNoMembers": {"red", `{provisioner: External, external: {kubeconfigSecretName: red}, members: []}`, ""},
 		"ExternalBadName":   {"red", `{provisioner: External, external: {kubeconfigSecretName: ../red}}`, "kubeconfigSecretName"},
 	}
 	check := newChecker(t, "virtualclusters")

@@ -102,12 +102,16 @@ func New(super *rest.Config, options Options) (manager.Manager, error) {
 			return nil, fmt.Errorf("add the default tenant: %w", err)
 		}
 	}
-	reviewer, err := addSuperCluster(mgr, config, options, index)
+	if err := addSuperCluster(mgr, config, options, index); err != nil {
+		return nil, err
+	}
+	reviewer, err := newReviewer(config)
 	if err != nil {
 		return nil, err
 	}
 	handler := &front.Handler{
-		Domain: options.Domain, Index: index, Reviewer: reviewer, Limits: options.Limits, Metrics: metrics, Forwarder: forward.NewForwarder(),
+		Domain: options.Domain, Index: index, Reviewer: reviewer, SuperUsers: options.hasSuperUsers(),
+		Limits: options.Limits, Metrics: metrics, Forwarder: forward.NewForwarder(),
 		Admission: converter.admission.handler, Conversion: converter.conversion.handler,
 	}
 	if options.Projects {

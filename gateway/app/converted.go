@@ -14,7 +14,6 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/apiserver/pkg/authorization/union"
-	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -82,14 +81,14 @@ func newConverter(super *rest.Config, mgr manager.Manager, options Options) (*co
 	if err != nil {
 		return nil, err
 	}
-	clients, err := authenticationclient.NewForConfig(super)
+	reviewer, err := newReviewer(super)
 	if err != nil {
-		return nil, fmt.Errorf("make a client of the super cluster: %w", err)
+		return nil, err
 	}
 	c := &converter{
 		super: super, log: log, url: server, cache: mgr.GetCache(), namespaces: index.New(), crds: resources.New(),
 		churn: resources.NewChurn(), expressions: expressions.NewPace(), discovery: documents, roles: roles, own: own,
-		reviewer: identity.NewReviewer(clients.TokenReviews()), needed: make(chan struct{}),
+		reviewer: reviewer, needed: make(chan struct{}),
 	}
 	if c.admission, err = newTenantAdmission(super, mgr, c.namespaces, options); err != nil {
 		return nil, err

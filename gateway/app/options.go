@@ -123,3 +123,6 @@ func (o *Options) Validate() error {
 	_, errExternal := egress.NewExternal(o.External, nil)
 	return errors.Join(append(errs, errEgress, errExternal, o.SuperCluster.validate(), o.Limits.Validate())...)
 }
+
+// hasSuperUsers reports whether users of the super cluster use the gateway.
+func (o *Options) hasSuperUsers() bool { return o.SuperCluster != NoUsers || o.Projects }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/client-go/kubernetes"
+	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -65,15 +66,14 @@ type superCluster struct {
 }
 
 // addSuperCluster adds what makes the super cluster a target, and recognizes its
-// users by their certificates. It returns what recognizes their tokens; nil if
-// they do not use the gateway.
-func addSuperCluster(mgr manager.Manager, config *rest.Config, options Options, index *tenants.Index) (*identity.Reviewer, error) {
-	if options.SuperCluster == NoUsers && !options.Projects {
-		return nil, nil
+// users by their certificates, if they use the gateway.
+func addSuperCluster(mgr manager.Manager, config *rest.Config, options Options, index *tenants.Index) error {
+	if !options.hasSuperUsers() {
+		return nil
 	}
 	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("make a client of the super cluster: %w", err)
+		return fmt.Errorf("make a client of the super cluster: %w", err)
 	}
 	s := &superCluster{
 		config: config, index: index, log: mgr.GetLogger(),
@@ -83,14 +83,23 @@ func addSuperCluster(mgr manager.Manager, config *rest.Config, options Options, 
 		s.authorities, err = dynamiccertificates.NewDynamicCAFromConfigMapController(
 			"super-cluster", metav1.NamespaceSystem, clientCAName, clientCAKey, clients)
 		if err != nil {
-			return nil, fmt.Errorf("follow the client CA of the super cluster: %w", err)
+			return fmt.Errorf("follow the client CA of the super cluster: %w", err)
 		}
 		s.authorities.AddListener(s)
 	}
 	if err := s.set(nil); err != nil {
-		return nil, err
+		return err
 	}
-	return identity.NewReviewer(clients.AuthenticationV1().TokenReviews()), mgr.Add(s)
+	return mgr.Add(s)
+}
+
+// newReviewer makes what asks the super cluster whose tokens are.
+func newReviewer(super *rest.Config) (*identity.Reviewer, error) {
+	clients, err := authenticationclient.NewForConfig(super)
+	if err != nil {
+		return nil, fmt.Errorf("make a client of token reviews: %w", err)
+	}
+	return identity.NewReviewer(clients.TokenReviews()), nil
 }
 
 // NeedLeaderElection says that all replicas do it.

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	tenancyv1alpha1 "github.com/virtualcluster/virtualcluster/apis/tenancy/v1alpha1"
+	"github.com/virtualcluster/virtualcluster/gateway/members"
 	"github.com/virtualcluster/virtualcluster/gateway/tenants"
 	"github.com/virtualcluster/virtualcluster/internal/alias"
 	"github.com/virtualcluster/virtualcluster/internal/egress"
@@ -101,7 +102,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.index.Remove(req.NamespacedName)
 		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("read Secret %s: %w", client.ObjectKeyFromObject(secret), err))
 	}
-	tenant.Members = vc.Spec.Members
+	tenant.Members = members.Of(vc)
 	if access.IsConverted() {
 		err = r.convert(ctx, vc, access, tenant)
 	}

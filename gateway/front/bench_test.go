@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/virtualcluster/virtualcluster/gateway/forward"
+	"github.com/virtualcluster/virtualcluster/gateway/identity"
 	"github.com/virtualcluster/virtualcluster/gateway/tenants"
 	"github.com/virtualcluster/virtualcluster/internal/gatewayaccess"
 	"github.com/virtualcluster/virtualcluster/internal/pki"
@@ -33,6 +34,7 @@ type world struct {
 	roots           *x509.CertPool
 	user            tls.Certificate
 	index           *tenants.Index
+	handler         *Handler
 	// stop has the gateway drain, and stopped says that it has ended.
 	stop    context.CancelFunc
 	stopped <-chan struct{}
@@ -72,6 +74,7 @@ func newWorld(b testing.TB, serve http.HandlerFunc, change ...func(*Handler)) wo
 		Handler: &Handler{
 			Index: index, Limits: Limits{Requests: 10000, Streams: 10000, Body: 8 << 20},
 			Metrics: must(NewMetrics(prometheus.NewRegistry())), Forwarder: forward.NewForwarder(),
+			Reviewer: identity.NewReviewer(superCluster{}),
 		},
 	}
 	for _, each := range change {
@@ -87,7 +90,7 @@ func newWorld(b testing.TB, serve http.HandlerFunc, change ...func(*Handler)) wo
 		cancel()
 		<-stopped
 	})
-	return world{server.Listener.Addr().String(), listener.Addr().String(), roots, user, index, cancel, stopped}
+	return world{server.Listener.Addr().String(), listener.Addr().String(), roots, user, index, front.Handler, cancel, stopped}
 }
 
 func must[T any](value T, err error) T {

@@ -41,9 +41,10 @@ type Handler struct {
 	// Log gets a line for each request; the zero value for none.
 	Log logr.Logger
 
-	// Reviewer recognizes the tokens of the super cluster; nil if its users do not
-	// use the gateway.
+	// Reviewer recognizes the tokens of the super cluster.
 	Reviewer *identity.Reviewer
+	// SuperUsers says that users of the super cluster use the gateway.
+	SuperUsers bool
 	// Projects serves the API of projects to a user of the super cluster, and makes
 	// members reach their tenants; nil for neither.
 	Projects *projects.Handler
@@ -131,7 +132,7 @@ func (h *Handler) identify(r *http.Request, asked resolve.Asked, now time.Time) 
 	if err != nil {
 		return caller, apierrors.NewUnauthorized(err.Error())
 	}
-	if h.mayBeOfSuper(asked) {
+	if h.isReviewed(identity.TokenOf(r.Header), asked) {
 		caller.Identity, err = h.Reviewer.Of(r, caller.Identity)
 	}
 	if h.Projects == nil {
@@ -152,19 +153,19 @@ func reviewError(err error) error {
 	return unavailable("the super cluster does not answer")
 }
 
-// mayBeOfSuper reports whether a request may be one of a user of the super
-// cluster. The time of the response says nothing of whether the tenant exists:
-// the tokens of unknown ones are reviewed, too. Those for tenants that accept
-// tokens which the gateway does not recognize are not shown to the super cluster.
-func (h *Handler) mayBeOfSuper(asked resolve.Asked) bool {
+// isReviewed reports whether the super cluster is asked whose the token of a request
+// is: that of one of its users is forwarded to no tenant which accepts tokens that
+// the gateway does not recognize. Otherwise, the time of the response says nothing
+// of whether the tenant exists: the tokens for unknown ones are reviewed, too.
+func (h *Handler) isReviewed(token string, asked resolve.Asked) bool {
+	entry, _ := h.Index.Find(cmp.Or(asked.Tenant, h.Index.Default()))
 	switch {
-	case h.Reviewer == nil:
-		return false
+	case entry.Opaque:
+		return token != "" && !h.Reviewer.IsStranger(token)
 	case asked.Tenant == "" || asked.Tenant == resolve.System:
-		return true
+		return h.SuperUsers
 	}
-	entry, _ := h.Index.Find(asked.Tenant)
-	return h.Projects != nil && !entry.Opaque
+	return h.Projects != nil
 }
 
 // report counts a request, and logs it without its query, which has commands,

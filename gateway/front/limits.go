@@ -1,6 +1,7 @@
 package front
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -101,7 +102,7 @@ func callerOf(r *http.Request, tenant string, caller identity.Caller) string {
 	if caller.User != nil {
 		return tenant + "/user/" + caller.User.GetName()
 	}
-	if token := r.Header.Get("Authorization"); token != "" {
+	if token := cmp.Or(identity.TokenOf(r.Header), r.Header.Get("Authorization")); token != "" {
 		sum := sha256.Sum256([]byte(token))
 		return tenant + "/token/" + string(sum[:])
 	}

@@ -105,6 +105,10 @@ func TestCallerOf(t *testing.T) {
 	if anonymous == byToken || byToken == jane || jane == others {
 		t.Errorf("%q, %q, %q and %q", anonymous, byToken, jane, others)
 	}
+	r.Header.Set("Authorization", "bearer secret  another")
+	if again := callerOf(r, "red", identity.Caller{}); again != byToken {
+		t.Errorf("the same token is %q and %q", again, byToken)
+	}
 	if strings.Contains(byToken, "secret") {
 		t.Error("it has the token")
 	}

@@ -151,11 +151,11 @@ func issuerOf(chain []*x509.Certificate, finder Finder) *tenants.Tenant {
 	return nil
 }
 
-// TokenOf returns the bearer token of a request; empty if it has none.
+// TokenOf returns the bearer token of a request; empty if it has none. As an
+// apiserver does, it ignores what follows the token.
 func TokenOf(header http.Header) string {
-	scheme, token, _ := strings.Cut(strings.TrimSpace(header.Get("Authorization")), " ")
-	if strings.EqualFold(scheme, "bearer") {
-		return strings.TrimSpace(token)
+	if words := strings.Fields(header.Get("Authorization")); len(words) > 1 && strings.EqualFold(words[0], "bearer") {
+		return words[1]
 	}
 	for _, values := range header.Values("Sec-WebSocket-Protocol") {
 		for protocol := range strings.SplitSeq(values, ",") {

@@ -155,3 +155,26 @@ func authorityOf(t *testing.T, authority pki.Authority) []*x509.Certificate {
 	}
 	return certificates
 }
+
+// TestTokenOf: the token is the one that an apiserver reads.
+func TestTokenOf(t *testing.T) {
+	const encoded = "base64url.bearer.authorization.k8s.io.dG9rZW4" // of "token"
+	for _, tc := range []struct{ authorization, protocol, want string }{
+		{"", "", ""},
+		{"Bearer token", "", "token"},
+		{" bearer token ", "", "token"},
+		{"BEARER token more", "", "token"},
+		{"Bearer  token", "", "token"},
+		{"Bearer", "", ""},
+		{"Basic token", "", ""},
+		{"Basic other", "v4.channel.k8s.io, " + encoded, "token"},
+		{"Bearer first", encoded, "first"},
+	} {
+		header := http.Header{}
+		header.Set("Authorization", tc.authorization)
+		header.Set("Sec-WebSocket-Protocol", tc.protocol)
+		if got := TokenOf(header); got != tc.want {
+			t.Errorf("%+v: got %q", tc, got)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/singleflight"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/cache"
@@ -27,13 +28,18 @@ const (
 	// revoked leads to projects for that time; the super cluster itself
 	// authenticates each request.
 	answerFor = 10 * time.Second
-	// answers and addresses are how many of them are kept.
-	answers, addresses = 4096, 4096
-	// A client sends reviews tokens a second that are not known, those for one
-	// audience, which a tenant has, are audienceReviews, and all of them
-	// allReviews: what they do not use, the next ones may.
-	reviews, reviewBurst                 = 5, 20
+	// knownFor is how long it is remembered that a token was authenticated, and
+	// strangerFor that it was not. remembered are how many of both, and addresses of
+	// how many clients the pace is.
+	knownFor, strangerFor = time.Hour, 10 * time.Minute
+	remembered, addresses = 4096, 4096
+	// In a second, a client may send failures tokens that are not authenticated. Of
+	// tokens that are not known, audienceReviews are reviewed for one tenant, and
+	// allReviews for all; of known ones, ownerReviews of one owner. The bursts are
+	// what they have not used.
+	failures, failureBurst               = 50, 100
 	audienceReviews, audienceReviewBurst = 20, 50
+	ownerReviews, ownerReviewBurst       = 50, 500
 	allReviews, allReviewBurst           = 100, 200
 	addressFor                           = time.Hour
 	reviewTimeout                        = 10 * time.Second
@@ -45,56 +51,102 @@ const (
 var ErrTooManyTokens = errors.New("too many tokens that the gateway does not know: wait a moment")
 
 // Reviewer recognizes tokens that the super cluster signed. What clients can make it
-// ask and remember is bounded.
+// ask and remember is bounded; those who send forged tokens keep no known token from
+// being recognized.
 type Reviewer struct {
 	client authenticationclient.TokenReviewInterface
-	// known has the user as whom the super cluster authenticates a token, nil for
-	// none, by the hash of the token.
-	known *cache.LRUExpireCache
-	// clients is the pace of each address, audiences that of tokens for each of
-	// them, and all that of all together.
-	clients, audiences *pace.Pace
-	all                flowcontrol.RateLimiter
+	// known has the answers about tokens that were authenticated at any time, and
+	// strangers those about others, by the hash of the token.
+	known, strangers *cache.LRUExpireCache
+	// clients is the pace of each address, audiences that of tokens for each tenant,
+	// owners that of known tokens of each owner, and all that of all together.
+	clients, audiences, owners *pace.Pace
+	all                        flowcontrol.RateLimiter
+	// asking are the reviews in flight: that of a token is one.
+	asking singleflight.Group
 }
+
+// answer is what the super cluster says of a token.
+type answer struct {
+	// who is the user as whom it authenticates the token; nil for none.
+	who user.Info
+	at  time.Time
+}
+
+func (a answer) isFresh() bool { return time.Since(a.at) < answerFor }
 
 // NewReviewer makes a reviewer.
 func NewReviewer(client authenticationclient.TokenReviewInterface) *Reviewer {
 	return &Reviewer{
-		client: client, known: cache.NewLRUExpireCache(answers), clients: pace.New(reviews, reviewBurst, addresses, addressFor),
+		client: client, known: cache.NewLRUExpireCache(remembered), strangers: cache.NewLRUExpireCache(remembered),
+		clients:   pace.New(failures, failureBurst, addresses, addressFor),
 		audiences: pace.New(audienceReviews, audienceReviewBurst, addresses, addressFor),
+		owners:    pace.New(ownerReviews, ownerReviewBurst, addresses, addressFor),
 		all:       flowcontrol.NewTokenBucketRateLimiter(allReviews, allReviewBurst),
 	}
 }
 
 // Of returns the identity of a caller whose token is of no tenant: that of the
-// super cluster, if the super cluster authenticates it.
+// super cluster, if the super cluster authenticates it, or did.
 func (v *Reviewer) Of(r *http.Request, caller resolve.Identity) (resolve.Identity, error) {
 	token := TokenOf(r.Header)
 	if token == "" || caller.Of != "" {
 		return caller, nil
 	}
 	who, err := v.Review(r.Context(), token, r.RemoteAddr)
-	if who == nil {
+	if err != nil {
 		return caller, err
 	}
-	caller.Of = resolve.System
-	if fitsHeaders(who) {
+	if _, known := v.known.Get(keyOf(token)); known {
+		caller.Of = resolve.System
+	}
+	if who != nil && fitsHeaders(who) {
 		caller.SuperUser = &user.DefaultInfo{Name: who.GetName(), Groups: who.GetGroups()}
 	}
 	return caller, nil
 }
 
+// IsStranger reports whether the super cluster did not authenticate a token lately,
+// and has not done so before.
+func (v *Reviewer) IsStranger(token string) bool {
+	_, found := v.strangers.Get(keyOf(token))
+	return found
+}
+
 // Review returns the user of a token for one of the audiences, or for the super
 // cluster without any; nil for none. The client has a remote address.
 func (v *Reviewer) Review(ctx context.Context, token, remote string, audiences ...string) (user.Info, error) {
-	key := sha256.Sum256([]byte(strings.Join(slices.Concat(audiences, []string{token}), "\x00")))
-	if known, ok := v.known.Get(key); ok {
-		who, _ := known.(user.Info)
-		return who, nil
+	key := keyOf(token, audiences...)
+	if last := v.last(key); last.isFresh() {
+		return last.who, nil
 	}
-	if !v.allows(remote, audiences) {
-		return nil, ErrTooManyTokens
+	asked := v.asking.DoChan(key, func() (any, error) {
+		last := v.last(key)
+		if last.isFresh() { // it was reviewed in between
+			return last, nil
+		}
+		end, ok := v.admit(last.who, remote, audiences)
+		if !ok {
+			return answer{}, ErrTooManyTokens
+		}
+		// Others wait for the answer, too.
+		who, err := v.ask(context.WithoutCancel(ctx), token, audiences)
+		end(who == nil)
+		if err != nil {
+			return answer{}, err
+		}
+		return v.remember(key, who), nil
+	})
+	select {
+	case <-ctx.Done():
+		return nil, fmt.Errorf("review a token: %w", ctx.Err())
+	case result := <-asked:
+		return result.Val.(answer).who, result.Err
 	}
+}
+
+// ask asks the super cluster.
+func (v *Reviewer) ask(ctx context.Context, token string, audiences []string) (user.Info, error) {
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: audiences}}
@@ -102,19 +154,62 @@ func (v *Reviewer) Review(ctx context.Context, token, remote string, audiences .
 	if err != nil {
 		return nil, fmt.Errorf("review a token: %w", err)
 	}
-	var who user.Info
 	if review.Status.Authenticated && (len(audiences) == 0 || hasAny(review.Status.Audiences, audiences)) {
-		who = UserOf(review.Status.User)
+		return UserOf(review.Status.User), nil
 	}
-	v.known.Add(key, who, answerFor)
-	return who, nil
+	return nil, nil
 }
 
-// allows reports whether a token may be reviewed now. The tokens for one tenant
-// leave reviews to the others.
-func (v *Reviewer) allows(remote string, audiences []string) bool {
-	return v.clients.Allows(clientOf(remote)) &&
-		(len(audiences) == 0 || v.audiences.Allows(tenantOf(audiences[0]))) && v.all.TryAccept()
+// admit reports whether a token may be reviewed now, whose user is known, or nil.
+// The tokens for one tenant leave reviews to the others. The caller calls end.
+func (v *Reviewer) admit(known user.Info, remote string, audiences []string) (end func(failed bool), ok bool) {
+	if known != nil {
+		return func(bool) {}, v.owners.Allows(ownerOf(known, audiences))
+	}
+	end, ok = v.clients.Begin(clientOf(remote))
+	if ok && (len(audiences) > 0 && !v.audiences.Allows(tenantOf(audiences[0])) || !v.all.TryAccept()) {
+		end(false)
+		return nil, false
+	}
+	return end, ok
+}
+
+// last returns the last answer about a token; one that is not fresh if there is none.
+func (v *Reviewer) last(key string) answer {
+	found, ok := v.known.Get(key)
+	if !ok {
+		found, _ = v.strangers.Get(key)
+	}
+	last, _ := found.(answer)
+	return last
+}
+
+// remember remembers who the user of a token is. A token that was authenticated
+// once is no stranger later.
+func (v *Reviewer) remember(key string, who user.Info) answer {
+	now := answer{who: who, at: time.Now()}
+	if _, known := v.known.Get(key); known || who != nil {
+		v.strangers.Remove(key)
+		v.known.Add(key, now, knownFor)
+	} else {
+		v.strangers.Add(key, now, strangerFor)
+	}
+	return now
+}
+
+// keyOf returns the hash of a token for audiences.
+func keyOf(token string, audiences ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(append(audiences, token), "\x00")))
+	return string(sum[:])
+}
+
+// ownerOf returns who has a token: the tenant whose audience it is for, or a user
+// of the super cluster.
+func ownerOf(who user.Info, audiences []string) string {
+	if len(audiences) > 0 {
+		return tenantOf(audiences[0])
+	}
+	return who.GetName()
 }
 
 // tenantOf returns what all audiences of a tenant begin with.

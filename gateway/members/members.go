@@ -13,6 +13,16 @@ import (
 // List are the members of a tenant.
 type List []tenancyv1alpha1.Member
 
+// Of returns the members of a VirtualCluster. One whose control plane is external
+// has none, whatever it says: that apiserver does not trust the gateway with users,
+// and must not get their tokens.
+func Of(vc *tenancyv1alpha1.VirtualCluster) List {
+	if vc.Spec.External != nil {
+		return nil
+	}
+	return vc.Spec.Members
+}
+
 // Has reports whether a user of the super cluster is a member; nil is none.
 func (l List) Has(who user.Info) bool {
 	return who != nil && slices.ContainsFunc(l, func(m tenancyv1alpha1.Member) bool {

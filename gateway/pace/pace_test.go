@@ -43,3 +43,30 @@ func TestAtOnce(t *testing.T) {
 		t.Errorf("%d requests were allowed", allowed.Load())
 	}
 }
+
+// TestBegin: only what counts at its end takes from the pace, and what has begun
+// is as good as counted.
+func TestBegin(t *testing.T) {
+	p := New(0.001, 2, 10, time.Hour)
+	begin := func() func(bool) {
+		t.Helper()
+		end, ok := p.Begin("jane")
+		if !ok {
+			t.Fatal("it is not allowed")
+		}
+		return end
+	}
+	for range 10 {
+		begin()(false)
+	}
+	first, second := begin(), begin()
+	if _, ok := p.Begin("jane"); ok {
+		t.Error("more has begun than may count")
+	}
+	first(false)
+	second(true)
+	begin()(true)
+	if _, ok := p.Begin("jane"); ok {
+		t.Error("more counts than is allowed")
+	}
+}

@@ -55,6 +55,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.external) == (has(self.provisioner) && self.provisioner == 'External')",message="external must be set when provisioner is External, and only then"
 // +kubebuilder:validation:XValidation:rule="!has(self.controlPlane) || !has(self.external)",message="controlPlane is for provisioner Hosted: an external control plane is configured where it runs"
 // +kubebuilder:validation:XValidation:rule="!has(self.external) || !has(self.paused) || !self.paused",message="paused is for provisioner Hosted: an external control plane is stopped where it runs"
+// +kubebuilder:validation:XValidation:rule="!has(self.external) || !has(self.members) || size(self.members) == 0",message="members are for provisioner Hosted: to an external control plane, users bring credentials of its own"
 // +kubebuilder:validation:XValidation:rule="has(self.serviceCidr) == has(oldSelf.serviceCidr)",message="serviceCidr cannot be added or removed after creation"
 // +kubebuilder:validation:XValidation:rule="has(self.secondaryServiceCidr) == has(oldSelf.secondaryServiceCidr)",message="secondaryServiceCidr cannot be added or removed after creation"
 // +kubebuilder:validation:XValidation:rule="!has(self.secondaryServiceCidr) || has(self.serviceCidr)",message="secondaryServiceCidr needs serviceCidr"
