@@ -43,6 +43,10 @@ func (h *Handler) next(r *http.Request, asked resolve.Asked, caller identity.Cal
 		}
 		return converted(ctx, tenant, asked, who), done, nil
 	}
+	if token := identity.TokenOf(r.Header); who == nil && token != "" && tenant.IsOpaque() && !h.Reviewer.IsStranger(token) {
+		done() // the name has led to another tenant when the token was reviewed
+		return nil, nil, unavailable("the control plane of the tenant is being replaced")
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.Forwarder.Forward(w, r.WithContext(ctx), forward.Request{
 			Way: tenant.Way, Asked: asked, User: who, Lasts: classOf(r, asked) == watchClass, Failed: failed,

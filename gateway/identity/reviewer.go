@@ -70,7 +70,9 @@ type Reviewer struct {
 type answer struct {
 	// who is the user as whom it authenticates the token; nil for none.
 	who user.Info
-	at  time.Time
+	// known: it has authenticated the token, then or before.
+	known bool
+	at    time.Time
 }
 
 func (a answer) isFresh() bool { return time.Since(a.at) < answerFor }
@@ -93,14 +95,14 @@ func (v *Reviewer) Of(r *http.Request, caller resolve.Identity) (resolve.Identit
 	if token == "" || caller.Of != "" {
 		return caller, nil
 	}
-	who, err := v.Review(r.Context(), token, r.RemoteAddr)
+	last, err := v.review(r.Context(), token, r.RemoteAddr, nil)
 	if err != nil {
 		return caller, err
 	}
-	if _, known := v.known.Get(keyOf(token)); known {
+	if last.known {
 		caller.Of = resolve.System
 	}
-	if who != nil && fitsHeaders(who) {
+	if who := last.who; who != nil && fitsHeaders(who) {
 		caller.SuperUser = &user.DefaultInfo{Name: who.GetName(), Groups: who.GetGroups()}
 	}
 	return caller, nil
@@ -116,9 +118,14 @@ func (v *Reviewer) IsStranger(token string) bool {
 // Review returns the user of a token for one of the audiences, or for the super
 // cluster without any; nil for none. The client has a remote address.
 func (v *Reviewer) Review(ctx context.Context, token, remote string, audiences ...string) (user.Info, error) {
+	last, err := v.review(ctx, token, remote, audiences)
+	return last.who, err
+}
+
+func (v *Reviewer) review(ctx context.Context, token, remote string, audiences []string) (answer, error) {
 	key := keyOf(token, audiences...)
 	if last := v.last(key); last.isFresh() {
-		return last.who, nil
+		return last, nil
 	}
 	asked := v.asking.DoChan(key, func() (any, error) {
 		last := v.last(key)
@@ -135,13 +142,15 @@ func (v *Reviewer) Review(ctx context.Context, token, remote string, audiences .
 		if err != nil {
 			return answer{}, err
 		}
-		return v.remember(key, who), nil
+		now := answer{who: who, known: who != nil || last.known, at: time.Now()}
+		v.remember(key, now)
+		return now, nil
 	})
 	select {
 	case <-ctx.Done():
-		return nil, fmt.Errorf("review a token: %w", ctx.Err())
+		return answer{}, fmt.Errorf("review a token: %w", ctx.Err())
 	case result := <-asked:
-		return result.Val.(answer).who, result.Err
+		return result.Val.(answer), result.Err
 	}
 }
 
@@ -184,17 +193,13 @@ func (v *Reviewer) last(key string) answer {
 	return last
 }
 
-// remember remembers who the user of a token is. A token that was authenticated
-// once is no stranger later.
-func (v *Reviewer) remember(key string, who user.Info) answer {
-	now := answer{who: who, at: time.Now()}
-	if _, known := v.known.Get(key); known || who != nil {
-		v.strangers.Remove(key)
-		v.known.Add(key, now, knownFor)
-	} else {
+func (v *Reviewer) remember(key string, now answer) {
+	if !now.known {
 		v.strangers.Add(key, now, strangerFor)
+		return
 	}
-	return now
+	v.strangers.Remove(key)
+	v.known.Add(key, now, knownFor)
 }
 
 // keyOf returns the hash of a token for audiences.

@@ -214,12 +214,18 @@ func TestSharedAuthority(t *testing.T) {
 	}
 }
 
-// TestOpaque: a tenant whose keys are not known may accept any token.
+// TestOpaque: a tenant whose keys are not known may accept any token, unless the
+// gateway serves it itself. The super cluster recognizes its own.
 func TestOpaque(t *testing.T) {
 	i := NewIndex(types.NamespacedName{})
 	i.Set(types.NamespacedName{Name: "far"}, tenant(t, "far-key", gatewayaccess.Access{Server: "https://10.0.0.1"}))
-	if entry, _ := i.Find("far-key"); !entry.Opaque {
-		t.Error("it is taken for one whose tokens are recognized")
+	i.Set(types.NamespacedName{Name: "light"}, tenant(t, "light-key", gatewayaccess.Access{Server: "https://10.0.0.1", Token: []byte("token")}))
+	i.Set(types.NamespacedName{Name: "near"}, tenant(t, "near-key", access(t, "near")))
+	i.Set(types.NamespacedName{Name: resolve.System}, NewSuper(nil, nil, true))
+	for name, want := range map[string]bool{"far-key": true, "light-key": false, "near-key": false, resolve.System: false} {
+		if entry, found := i.Find(name); !found || entry.Opaque != want {
+			t.Errorf("%s: found %t, opaque %t", name, found, entry.Opaque)
+		}
 	}
 }
 

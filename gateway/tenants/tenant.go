@@ -118,9 +118,11 @@ func keyID(public any) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(sum[:]), nil
 }
 
-// isOpaque reports whether the apiserver accepts tokens that the gateway does
-// not recognize.
-func (t *Tenant) isOpaque() bool { return len(t.keyIDs) == 0 }
+// IsOpaque reports whether the apiserver may accept tokens that the gateway does not
+// recognize. The super cluster recognizes its own, and those of converted tenants.
+func (t *Tenant) IsOpaque() bool {
+	return len(t.keyIDs) == 0 && t.Key != resolve.System && !t.access.IsConverted()
+}
 
 // TakesConnections reports whether connections are passed on to the apiserver
 // unread. The owner of an external one could relay them to any address.

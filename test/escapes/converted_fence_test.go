@@ -169,6 +169,17 @@ var _ = Describe("The fence of a converted tenant", Ordered, ContinueOnFailure, 
 		Expect(reply.Code).To(Equal(http.StatusUnauthorized), "it is no account of the tenant")
 	})
 
+	attack("a list of the converted tenants, by trying names", "idea: responses that differ", func(ctx SpecContext) {
+		door := kit.DoorOf(alice.Config)
+		for _, headers := range [][]string{nil, {"Authorization", "Bearer any"}, {"Authorization", "Basic YTpi"}} {
+			response := func(name string) string {
+				reply := door.Ask(ctx, nil, "/tenants/"+name+"/api", headers...)
+				return strings.ReplaceAll(fmt.Sprint(reply.Code, reply.Body), name, "NAME")
+			}
+			Expect(response(alice.Key())).To(Equal(response("no-tenant")), "%v", headers)
+		}
+	})
+
 	attack("the super cluster's CA, address and tokens, by what a pod says of its clients", "design: KUBERNETES_SERVICE_HOST, CA, token audience", func(ctx SpecContext) {
 		ns := mallory.Super("shop")
 		pod := func(name, audience string) *corev1.Pod {

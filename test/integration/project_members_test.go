@@ -126,7 +126,7 @@ var _ = Describe("Projects", Ordered, ContinueOnFailure, func() {
 	})
 
 	It("lead their members to a converted tenant, beside the users of its own CA", func(ctx SpecContext) {
-		light := kit.Tenant(ctx, super, kit.VirtualCluster(converted, withAlias("light"), withMembers("jane")))
+		light := kit.Tenant(ctx, super, kit.VirtualCluster(converted, withAlias("light"), withMembers("jane", build)))
 		keys := &corev1.Secret{}
 		Expect(super.Client.Get(ctx, client.ObjectKey{Namespace: light.Key(), Name: "converted-keys"}, keys)).To(Succeed())
 		now := time.Now()
@@ -139,6 +139,7 @@ var _ = Describe("Projects", Ordered, ContinueOnFailure, func() {
 			Eventually(func() int { return door.Ask(ctx, &certificate, path).Code }).WithTimeout(kit.Soon).Should(Equal(http.StatusOK), user)
 			Expect(door.Ask(ctx, &certificate, "/tenants/light/api/v1/namespaces/default/secrets").Code).To(Equal(http.StatusForbidden))
 		}
+		Expect(door.Ask(ctx, nil, path, token...).Body).To(ContainSubstring(`\"member:` + build + `\" cannot list`))
 		setMembers(ctx, light)
 		Eventually(func() int { return door.Ask(ctx, &jane, path).Code }).WithTimeout(kit.Soon).Should(Equal(http.StatusForbidden))
 		Expect(door.Ask(ctx, &zoe, path).Code).To(Equal(http.StatusOK))
