@@ -159,19 +159,35 @@ const TokenProtocol = "base64url.bearer.authorization.k8s.io."
 
 const webSocketProtocols = "Sec-WebSocket-Protocol"
 
+// TokensIn returns the tokens among the WebSocket protocols, in base64.
+func TokensIn(header http.Header) []string {
+	_, tokens := splitProtocols(header)
+	return tokens
+}
+
 // DropTokens removes tokens from the WebSocket protocols.
 func DropTokens(header http.Header) {
-	var kept []string
+	others, _ := splitProtocols(header)
+	if header.Del(webSocketProtocols); len(others) > 0 {
+		header.Set(webSocketProtocols, strings.Join(others, ", "))
+	}
+}
+
+// splitProtocols returns the WebSocket protocols that are tokens, without what they
+// begin with in any case, and the others.
+func splitProtocols(header http.Header) (others, tokens []string) {
+	const begin = len(TokenProtocol)
 	for _, values := range header.Values(webSocketProtocols) {
 		for protocol := range strings.SplitSeq(values, ",") {
-			if protocol = strings.TrimSpace(protocol); !strings.HasPrefix(protocol, TokenProtocol) {
-				kept = append(kept, protocol)
+			protocol = strings.TrimSpace(protocol)
+			if len(protocol) >= begin && strings.EqualFold(protocol[:begin], TokenProtocol) {
+				tokens = append(tokens, protocol[begin:])
+			} else {
+				others = append(others, protocol)
 			}
 		}
 	}
-	if header.Del(webSocketProtocols); len(kept) > 0 {
-		header.Set(webSocketProtocols, strings.Join(kept, ", "))
-	}
+	return others, tokens
 }
 
 // isBelow reports whether the name of a header begins with a prefix, in any

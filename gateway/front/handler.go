@@ -130,10 +130,13 @@ func (h *Handler) serve(w *recorder, r *http.Request, c *call) {
 func (h *Handler) identify(r *http.Request, asked resolve.Asked, now time.Time) (identity.Caller, error) {
 	caller, err := identity.Of(r, h.Index, now)
 	if err != nil {
+		if errors.Is(err, identity.ErrAmbiguous) {
+			return caller, apierrors.NewBadRequest(err.Error())
+		}
 		return caller, apierrors.NewUnauthorized(err.Error())
 	}
-	if h.isReviewed(identity.TokenOf(r.Header), asked) {
-		caller.Identity, err = h.Reviewer.Of(r, caller.Identity)
+	if h.isReviewed(caller.Token, asked) {
+		caller, err = h.Reviewer.Of(r.Context(), caller, r.RemoteAddr)
 	}
 	if h.Projects == nil {
 		caller.SuperUser = nil

@@ -2,6 +2,7 @@ package front
 
 import (
 	"context"
+	"encoding/base64"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -11,7 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 
+	"github.com/virtualcluster/virtualcluster/gateway/identity"
 	"github.com/virtualcluster/virtualcluster/gateway/resolve"
+	convertednames "github.com/virtualcluster/virtualcluster/internal/converted"
 )
 
 // superToken is the token that superCluster authenticates.
@@ -31,13 +34,15 @@ func (superCluster) Create(
 }
 
 // TestTokensOfSuper: a tenant whose apiserver accepts tokens that the gateway does
-// not recognize gets those, and none of a user of the super cluster, whether that is
-// named or the default, and whether such users use the gateway.
+// not recognize gets those, and none of a user of the super cluster or of a converted tenant,
+// whether it is named or the default, and whether such users use the gateway.
 func TestTokensOfSuper(t *testing.T) {
+	// The super cluster has signed it for a tenant that the gateway does not know yet.
+	ofConverted := "e30." + base64.RawURLEncoding.EncodeToString([]byte(`{"aud":["`+convertednames.Audience("new")+`"]}`)) + ".e30"
 	var leaked atomic.Bool
 	for _, superUsers := range []bool{false, true} {
 		w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
-			if strings.Contains(r.Header.Get("Authorization"), superToken) {
+			if sent := r.Header.Get("Authorization"); strings.Contains(sent, superToken) || strings.Contains(sent, ofConverted) {
 				leaked.Store(true)
 			}
 			answer(w, r)
@@ -47,7 +52,9 @@ func TestTokensOfSuper(t *testing.T) {
 		for _, at := range []string{path, "/tenants/red" + path, path + "?project=red"} {
 			for authorization, want := range map[string]int{
 				"Bearer of-the-tenant": http.StatusOK, "Basic of-the-tenant": http.StatusOK,
-				"Bearer " + superToken: http.StatusForbidden, "bearer  " + superToken + " more": http.StatusForbidden,
+				"Bearer " + superToken: http.StatusForbidden, "bearer  " + superToken: http.StatusForbidden,
+				"Bearer " + superToken + " more": http.StatusBadRequest, superToken: http.StatusBadRequest,
+				"Bearer " + ofConverted: http.StatusForbidden,
 			} {
 				r := byToken.request(t.Context(), at)
 				r.Header.Set("Authorization", authorization)
@@ -86,9 +93,7 @@ func TestIsReviewed(t *testing.T) {
 			t.Errorf("%+v: got %t", tc, got)
 		}
 	}
-	r := must(http.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
-	r.Header.Set("Authorization", "Bearer a")
-	if _, err := h.Reviewer.Of(r, resolve.Identity{}); err != nil || h.isReviewed("a", resolve.Asked{Tenant: "red"}) {
+	if _, err := h.Reviewer.Of(t.Context(), identity.Caller{Token: "a"}, "10.0.0.1:1"); err != nil || h.isReviewed("a", resolve.Asked{Tenant: "red"}) {
 		t.Errorf("a token that is of no user of the super cluster is reviewed again: %v", err)
 	}
 }

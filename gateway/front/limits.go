@@ -102,7 +102,7 @@ func callerOf(r *http.Request, tenant string, caller identity.Caller) string {
 	if caller.User != nil {
 		return tenant + "/user/" + caller.User.GetName()
 	}
-	if token := cmp.Or(identity.TokenOf(r.Header), r.Header.Get("Authorization")); token != "" {
+	if token := cmp.Or(caller.Token, r.Header.Get("Authorization")); token != "" {
 		sum := sha256.Sum256([]byte(token))
 		return tenant + "/token/" + string(sum[:])
 	}

@@ -99,14 +99,14 @@ func TestCallerOf(t *testing.T) {
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 	anonymous := callerOf(r, "red", identity.Caller{})
 	r.Header.Set("Authorization", "Bearer secret")
-	byToken := callerOf(r, "red", identity.Caller{})
+	byToken := callerOf(r, "red", identity.Caller{Token: "secret"})
 	jane := callerOf(r, "red", identity.Caller{User: &user.DefaultInfo{Name: "jane"}})
 	others := callerOf(r, "blue", identity.Caller{User: &user.DefaultInfo{Name: "jane"}})
 	if anonymous == byToken || byToken == jane || jane == others {
 		t.Errorf("%q, %q, %q and %q", anonymous, byToken, jane, others)
 	}
-	r.Header.Set("Authorization", "bearer secret  another")
-	if again := callerOf(r, "red", identity.Caller{}); again != byToken {
+	r.Header.Set("Authorization", "bearer  secret")
+	if again := callerOf(r, "red", identity.Caller{Token: "secret"}); again != byToken {
 		t.Errorf("the same token is %q and %q", again, byToken)
 	}
 	if strings.Contains(byToken, "secret") {

@@ -43,7 +43,7 @@ func (h *Handler) next(r *http.Request, asked resolve.Asked, caller identity.Cal
 		}
 		return converted(ctx, tenant, asked, who), done, nil
 	}
-	if token := identity.TokenOf(r.Header); who == nil && token != "" && tenant.IsOpaque() && !h.Reviewer.IsStranger(token) {
+	if who == nil && caller.Token != "" && tenant.IsOpaque() && !h.Reviewer.IsStranger(caller.Token) {
 		done() // the name has led to another tenant when the token was reviewed
 		return nil, nil, unavailable("the control plane of the tenant is being replaced")
 	}
@@ -71,11 +71,10 @@ func (h *Handler) projects(asked resolve.Asked, caller identity.Caller) http.Han
 // accountOf returns the user of the token of a request for a tenant without a
 // control plane. The super cluster sees only tokens that are for the tenant.
 func accountOf(r *http.Request, caller identity.Caller, tenant *tenants.Tenant) (user.Info, error) {
-	token := identity.TokenOf(r.Header)
-	if token == "" || caller.Of != tenant.Key {
+	if caller.Token == "" || caller.Of != tenant.Key {
 		return nil, apierrors.NewUnauthorized("a client certificate or a token of the tenant is required")
 	}
-	who, err := tenant.Accounts.Authenticate(r.Context(), token, r.RemoteAddr)
+	who, err := tenant.Accounts.Authenticate(r.Context(), caller.Token, r.RemoteAddr)
 	switch {
 	case err != nil:
 		return nil, reviewError(err)

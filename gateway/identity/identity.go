@@ -4,8 +4,6 @@ package identity
 
 import (
 	"crypto/x509"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -16,10 +14,8 @@ import (
 	requestx509 "k8s.io/apiserver/pkg/authentication/request/x509"
 	"k8s.io/apiserver/pkg/authentication/user"
 
-	"github.com/virtualcluster/virtualcluster/gateway/forward"
 	"github.com/virtualcluster/virtualcluster/gateway/resolve"
 	"github.com/virtualcluster/virtualcluster/gateway/tenants"
-	"github.com/virtualcluster/virtualcluster/internal/converted"
 )
 
 // Caller is who sends a request.
@@ -29,6 +25,8 @@ type Caller struct {
 	// User is the user of a verified client certificate; nil for other
 	// credentials, which the tenant's apiserver verifies.
 	User user.Info
+	// Token is the bearer token; empty without one.
+	Token string
 }
 
 // ErrCertificate is a client certificate that no tenant's CA has signed, or that
@@ -49,54 +47,24 @@ type Finder interface {
 // Of returns the caller of a request. It is called for each request: a
 // certificate expires, and a CA is replaced, while a connection is open.
 func Of(r *http.Request, finder Finder, now time.Time) (Caller, error) {
-	token := TokenOf(r.Header)
+	var errCertificate error
 	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
-		caller, err := connectionOf(r.Context()).byCertificate(r.TLS.PeerCertificates, finder, now)
-		if err == nil || token == "" {
-			return caller, err
+		var caller Caller
+		caller, errCertificate = connectionOf(r.Context()).byCertificate(r.TLS.PeerCertificates, finder, now)
+		if errCertificate == nil {
+			return caller, nil
 		}
 	}
-	if token == "" {
-		return Caller{Identity: resolve.Identity{Credentials: r.Header.Get("Authorization") != ""}}, nil
+	token, err := tokenOf(r.Header)
+	switch {
+	case err != nil:
+		return Caller{}, err
+	case token != "":
+		return Caller{Identity: resolve.Identity{Of: signerOf(token, finder), Credentials: true}, Token: token}, nil
+	case errCertificate != nil:
+		return Caller{}, errCertificate
 	}
-	caller := Caller{Identity: resolve.Identity{Credentials: true}}
-	if t := issuedFor(token, finder); t != nil {
-		caller.Of = t.Key
-	}
-	return caller, nil
-}
-
-// issuedFor returns the tenant that can verify a token, by the key that it names.
-// Tokens of converted tenants are signed by the super cluster, and name the
-// tenant as their audience.
-func issuedFor(token string, finder Finder) *tenants.Tenant {
-	head, rest, _ := strings.Cut(token, ".")
-	var header struct {
-		KeyID string `json:"kid"`
-	}
-	if decode(head, &header); header.KeyID != "" {
-		if t := finder.ByKeyID(header.KeyID); t != nil {
-			return t
-		}
-	}
-	payload, _, _ := strings.Cut(rest, ".")
-	var claims struct {
-		Audiences []string `json:"aud"`
-	}
-	decode(payload, &claims)
-	for _, audience := range claims.Audiences {
-		if t := finder.ByKey(converted.OfAudience(audience)); t != nil && t.Converted != nil {
-			return t
-		}
-	}
-	return nil
-}
-
-// decode decodes a part of a JWT, unverified; nothing from one that is none.
-func decode(part string, into any) {
-	if data, err := base64.RawURLEncoding.DecodeString(part); err == nil {
-		_ = json.Unmarshal(data, into) // it is another kind of token
-	}
+	return Caller{Identity: resolve.Identity{Credentials: r.Header.Get("Authorization") != ""}}, nil
 }
 
 // verify verifies a certificate by the CA of a tenant. It returns the
@@ -149,21 +117,4 @@ func issuerOf(chain []*x509.Certificate, finder Finder) *tenants.Tenant {
 		}
 	}
 	return nil
-}
-
-// TokenOf returns the bearer token of a request; empty if it has none. As an
-// apiserver does, it ignores what follows the token.
-func TokenOf(header http.Header) string {
-	if words := strings.Fields(header.Get("Authorization")); len(words) > 1 && strings.EqualFold(words[0], "bearer") {
-		return words[1]
-	}
-	for _, values := range header.Values("Sec-WebSocket-Protocol") {
-		for protocol := range strings.SplitSeq(values, ",") {
-			if encoded, ok := strings.CutPrefix(strings.TrimSpace(protocol), forward.TokenProtocol); ok {
-				decoded, _ := base64.RawURLEncoding.DecodeString(encoded) // another kind of token is of no known key
-				return string(decoded)
-			}
-		}
-	}
-	return ""
 }

@@ -110,12 +110,15 @@ func TestOf(t *testing.T) {
 		"one of an unknown key":          {header: bearer(token("other")), want: resolve.Identity{Credentials: true}},
 		"one for a converted tenant":     {header: bearer(tokenFor(`["a","converted.tenancy.x-k8s.io/light-key"]`, "super")), want: resolve.Identity{Of: "light-key", Credentials: true}},
 		"one of a key, for another one":  {header: bearer(tokenFor(`["converted.tenancy.x-k8s.io/light-key"]`, w.keyID)), want: red},
-		"one for a tenant's vault":       {header: bearer(tokenFor(`["converted.tenancy.x-k8s.io/light-key/vault"]`, "super")), want: resolve.Identity{Credentials: true}},
+		"one for a tenant's vault":       {header: bearer(tokenFor(`["converted.tenancy.x-k8s.io/light-key/vault"]`, "super")), want: resolve.Identity{Of: "light-key", Credentials: true}},
+		"one for an unknown tenant":      {header: bearer(tokenFor(`["converted.tenancy.x-k8s.io/new-key"]`, "super")), want: resolve.Identity{Of: "new-key", Credentials: true}},
 		"one for a hosted tenant":        {header: bearer(tokenFor(`["converted.tenancy.x-k8s.io/red-key"]`, "super")), want: resolve.Identity{Credentials: true}},
 		"one for no tenant":              {header: bearer(tokenFor(`["converted.tenancy.x-k8s.io/"]`, "super")), want: resolve.Identity{Credentials: true}},
 		"one with a text as audience":    {header: bearer(tokenFor(`"converted.tenancy.x-k8s.io/light-key"`, "super")), want: resolve.Identity{Credentials: true}},
 		"one that is no JWT":             {header: bearer("abc"), want: resolve.Identity{Credentials: true}},
 		"one with a broken head":         {header: bearer("e30x!.e30.x"), want: resolve.Identity{Credentials: true}},
+		"two tokens":                     {header: http.Header{"Authorization": {"Bearer a", "Bearer b"}}, fails: true},
+		"a certificate, and two tokens":  {chain: ours, header: http.Header{"Authorization": {"Bearer a", "Bearer b"}}, want: red, user: "jane"},
 		"a password":                     {header: http.Header{"Authorization": {"Basic abc"}}, want: resolve.Identity{Credentials: true}},
 		"certificate and token":          {chain: ours, header: bearer(token("other")), want: red, user: "jane"},
 		"a stranger's, and a token":      {chain: strangers, header: bearer(token(w.keyID)), want: red},
@@ -154,27 +157,4 @@ func authorityOf(t *testing.T, authority pki.Authority) []*x509.Certificate {
 		t.Fatal(err)
 	}
 	return certificates
-}
-
-// TestTokenOf: the token is the one that an apiserver reads.
-func TestTokenOf(t *testing.T) {
-	const encoded = "base64url.bearer.authorization.k8s.io.dG9rZW4" // of "token"
-	for _, tc := range []struct{ authorization, protocol, want string }{
-		{"", "", ""},
-		{"Bearer token", "", "token"},
-		{" bearer token ", "", "token"},
-		{"BEARER token more", "", "token"},
-		{"Bearer  token", "", "token"},
-		{"Bearer", "", ""},
-		{"Basic token", "", ""},
-		{"Basic other", "v4.channel.k8s.io, " + encoded, "token"},
-		{"Bearer first", encoded, "first"},
-	} {
-		header := http.Header{}
-		header.Set("Authorization", tc.authorization)
-		header.Set("Sec-WebSocket-Protocol", tc.protocol)
-		if got := TokenOf(header); got != tc.want {
-			t.Errorf("%+v: got %q", tc, got)
-		}
-	}
 }

@@ -6,18 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/sync/singleflight"
+	"golang.org/x/time/rate"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/apiserver/pkg/authentication/user"
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
-	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/virtualcluster/virtualcluster/gateway/pace"
 	"github.com/virtualcluster/virtualcluster/gateway/resolve"
@@ -28,19 +27,21 @@ const (
 	// revoked leads to projects for that time; the super cluster itself
 	// authenticates each request.
 	answerFor = 10 * time.Second
-	// knownFor is how long it is remembered that a token was authenticated, and
-	// strangerFor that it was not. remembered are how many of both, and addresses of
-	// how many clients the pace is.
-	knownFor, strangerFor = time.Hour, 10 * time.Minute
-	remembered, addresses = 4096, 4096
+	// rememberedFor is how long it is remembered whether a token was authenticated,
+	// and remembered of how many tokens. One that was not is a stranger for
+	// strangerFor, until it is reviewed again.
+	rememberedFor, strangerFor = time.Hour, 10 * time.Minute
+	remembered                 = 4096
+	// addresses is of how many clients the pace is known.
+	addresses = 4096
 	// In a second, a client may send failures tokens that are not authenticated. Of
 	// tokens that are not known, audienceReviews are reviewed for one tenant, and
 	// allReviews for all; of known ones, ownerReviews of one owner. The bursts are
 	// what they have not used.
-	failures, failureBurst               = 50, 100
-	audienceReviews, audienceReviewBurst = 20, 50
-	ownerReviews, ownerReviewBurst       = 50, 500
-	allReviews, allReviewBurst           = 100, 200
+	failures, failureBurst               = 20, 100
+	audienceReviews, audienceReviewBurst = 100, 200
+	ownerReviews, ownerReviewBurst       = 200, 2000
+	allReviews, allReviewBurst           = 200, 400
 	addressFor                           = time.Hour
 	reviewTimeout                        = 10 * time.Second
 	networkBits                          = 64
@@ -61,7 +62,7 @@ type Reviewer struct {
 	// clients is the pace of each address, audiences that of tokens for each tenant,
 	// owners that of known tokens of each owner, and all that of all together.
 	clients, audiences, owners *pace.Pace
-	all                        flowcontrol.RateLimiter
+	all                        *rate.Limiter
 	// asking are the reviews in flight: that of a token is one.
 	asking singleflight.Group
 }
@@ -84,18 +85,17 @@ func NewReviewer(client authenticationclient.TokenReviewInterface) *Reviewer {
 		clients:   pace.New(failures, failureBurst, addresses, addressFor),
 		audiences: pace.New(audienceReviews, audienceReviewBurst, addresses, addressFor),
 		owners:    pace.New(ownerReviews, ownerReviewBurst, addresses, addressFor),
-		all:       flowcontrol.NewTokenBucketRateLimiter(allReviews, allReviewBurst),
+		all:       rate.NewLimiter(allReviews, allReviewBurst),
 	}
 }
 
-// Of returns the identity of a caller whose token is of no tenant: that of the
-// super cluster, if the super cluster authenticates it, or did.
-func (v *Reviewer) Of(r *http.Request, caller resolve.Identity) (resolve.Identity, error) {
-	token := TokenOf(r.Header)
-	if token == "" || caller.Of != "" {
+// Of returns a caller whose token is of no tenant as one of the super cluster, if
+// the super cluster authenticates the token, or did. The client has a remote address.
+func (v *Reviewer) Of(ctx context.Context, caller Caller, remote string) (Caller, error) {
+	if caller.Token == "" || caller.Of != "" {
 		return caller, nil
 	}
-	last, err := v.review(r.Context(), token, r.RemoteAddr, nil)
+	last, err := v.review(ctx, caller.Token, remote, nil)
 	if err != nil {
 		return caller, err
 	}
@@ -111,8 +111,8 @@ func (v *Reviewer) Of(r *http.Request, caller resolve.Identity) (resolve.Identit
 // IsStranger reports whether the super cluster did not authenticate a token lately,
 // and has not done so before.
 func (v *Reviewer) IsStranger(token string) bool {
-	_, found := v.strangers.Get(keyOf(token))
-	return found
+	last, found := v.strangers.Get(keyOf(token))
+	return found && time.Since(last.(answer).at) < strangerFor
 }
 
 // Review returns the user of a token for one of the audiences, or for the super
@@ -132,13 +132,13 @@ func (v *Reviewer) review(ctx context.Context, token, remote string, audiences [
 		if last.isFresh() { // it was reviewed in between
 			return last, nil
 		}
-		end, ok := v.admit(last.who, remote, audiences)
+		end, ok := v.admit(last, remote, audiences)
 		if !ok {
 			return answer{}, ErrTooManyTokens
 		}
 		// Others wait for the answer, too.
 		who, err := v.ask(context.WithoutCancel(ctx), token, audiences)
-		end(who == nil)
+		end(err == nil && who == nil)
 		if err != nil {
 			return answer{}, err
 		}
@@ -169,14 +169,19 @@ func (v *Reviewer) ask(ctx context.Context, token string, audiences []string) (u
 	return nil, nil
 }
 
-// admit reports whether a token may be reviewed now, whose user is known, or nil.
-// The tokens for one tenant leave reviews to the others. The caller calls end.
-func (v *Reviewer) admit(known user.Info, remote string, audiences []string) (end func(failed bool), ok bool) {
-	if known != nil {
-		return func(bool) {}, v.owners.Allows(ownerOf(known, audiences))
+// admit reports whether a token may be reviewed now. The tokens for one tenant leave
+// reviews to the others. Strangers that come back need no place: their number limits
+// them. The caller calls end.
+func (v *Reviewer) admit(last answer, remote string, audiences []string) (end func(failed bool), ok bool) {
+	end = func(bool) {}
+	switch {
+	case last.who != nil:
+		return end, v.owners.Allows(ownerOf(last.who, audiences))
+	case !last.at.IsZero() && time.Since(last.at) >= strangerFor:
+		return end, true
 	}
 	end, ok = v.clients.Begin(clientOf(remote))
-	if ok && (len(audiences) > 0 && !v.audiences.Allows(tenantOf(audiences[0])) || !v.all.TryAccept()) {
+	if ok && (len(audiences) > 0 && !v.audiences.Allows(tenantOf(audiences[0])) || !v.all.Allow()) {
 		end(false)
 		return nil, false
 	}
@@ -195,16 +200,16 @@ func (v *Reviewer) last(key string) answer {
 
 func (v *Reviewer) remember(key string, now answer) {
 	if !now.known {
-		v.strangers.Add(key, now, strangerFor)
+		v.strangers.Add(key, now, rememberedFor)
 		return
 	}
 	v.strangers.Remove(key)
-	v.known.Add(key, now, knownFor)
+	v.known.Add(key, now, rememberedFor)
 }
 
 // keyOf returns the hash of a token for audiences.
 func keyOf(token string, audiences ...string) string {
-	sum := sha256.Sum256([]byte(strings.Join(append(audiences, token), "\x00")))
+	sum := sha256.Sum256([]byte(strings.Join(slices.Concat(audiences, []string{token}), "\x00")))
 	return string(sum[:])
 }
 

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -52,17 +51,9 @@ func (a *answering) Create(
 
 func (a *answering) count() int { return int(a.reviews.Load()) }
 
-func bearing(t *testing.T, token, from string) *http.Request {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://gw.example.com/api", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.RemoteAddr = from
-	if token != "" {
-		r.Header.Set("Authorization", "Bearer "+token)
-	}
-	return r
+// bearing returns a caller with a token, of a tenant or none.
+func bearing(token, of string) Caller {
+	return Caller{Identity: resolve.Identity{Of: of}, Token: token}
 }
 
 func TestReviewer(t *testing.T) {
@@ -79,14 +70,14 @@ func TestReviewer(t *testing.T) {
 		{"bad", "", "", 2},
 		{"bad", "", "", 2},
 	} {
-		got, err := v.Of(bearing(t, c.token, "10.0.0.1:1"), resolve.Identity{Of: c.of})
+		got, err := v.Of(t.Context(), bearing(c.token, c.of), "10.0.0.1:1")
 		recognized := got.SuperUser != nil && got.SuperUser.GetName() == "jane" && len(got.SuperUser.GetGroups()) == 1
 		if err != nil || got.Of != c.want || super.count() != c.reviews || recognized != (c.want == resolve.System) {
 			t.Errorf("%+v: got %q (%v) after %d reviews", c, got.Of, err, super.count())
 		}
 	}
 	super.err = errors.New("down")
-	if _, err := v.Of(bearing(t, "another", "10.0.0.1:1"), resolve.Identity{}); err == nil {
+	if _, err := v.Of(t.Context(), bearing("another", ""), "10.0.0.1:1"); err == nil {
 		t.Error("a super cluster that does not answer recognizes a token, or none")
 	}
 	if v.IsStranger("another") {
@@ -165,9 +156,9 @@ func TestKnownTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		super := &answering{prefix: "good"}
 		v := NewReviewer(super)
-		of := func() resolve.Identity {
+		of := func() Caller {
 			t.Helper()
-			got, err := v.Of(bearing(t, "good", "10.0.0.1:1"), resolve.Identity{})
+			got, err := v.Of(t.Context(), bearing("good", ""), "10.0.0.1:1")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -176,7 +167,7 @@ func TestKnownTokens(t *testing.T) {
 		of()
 		for range 10 {
 			time.Sleep(answerFor)
-			for client := range 5 {
+			for client := range 10 {
 				forged(t, v, 2*failureBurst, fmt.Sprintf("10.0.0.%d:1", client))
 			}
 			before := super.count()
@@ -203,7 +194,7 @@ func TestKnownTokensOfTenants(t *testing.T) {
 			}
 			time.Sleep(answerFor)
 			for j := range 2 * audienceReviewBurst {
-				_, err := v.Review(t.Context(), rand.Text(), "10.0.0.2:1", "vc/red/a")
+				_, err := v.Review(t.Context(), rand.Text(), fmt.Sprintf("10.0.1.%d:1", j%5), "vc/red/a")
 				if limited := errors.Is(err, ErrTooManyTokens); limited != (j >= audienceReviewBurst) {
 					t.Fatalf("forged token %d: %v", j, err)
 				}
@@ -268,6 +259,13 @@ func TestStrangers(t *testing.T) {
 		if v.IsStranger("other") {
 			t.Error("it is a stranger for good")
 		}
+		for range 10 { // it needs no place among those that are new
+			forged(t, v, 2*failureBurst, "10.0.0.1:1")
+			if review() != nil || !v.IsStranger("other") {
+				t.Fatal("it is not reviewed again")
+			}
+			time.Sleep(strangerFor + time.Second)
+		}
 		super.prefix = "other"
 		if review() == nil || v.IsStranger("other") {
 			t.Error("it is a stranger when it is authenticated")
@@ -326,7 +324,7 @@ func TestReviewsAreShared(t *testing.T) {
 		}
 		return reviewed
 	}
-	if got := asks("red", 400); got < audienceReviewBurst || got >= allReviewBurst {
+	if got := asks("red", 2*allReviewBurst); got < audienceReviewBurst || got >= allReviewBurst {
 		t.Errorf("%d tokens for one audience were reviewed", got)
 	}
 	if got := asks("blue", 10); got != 10 {

@@ -22,8 +22,7 @@ type Pace struct {
 
 // budget is what a caller may do.
 type budget struct {
-	*rate.Limiter
-
+	left *rate.Limiter
 	// begun is how much of it has not ended.
 	begun int
 }
@@ -49,7 +48,7 @@ func (p *Pace) Begin(caller string) (end func(counts bool), ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	b := p.of(caller)
-	if b.Tokens() < float64(b.begun+1) {
+	if b.left.Tokens() < float64(b.begun+1) {
 		return nil, false
 	}
 	b.begun++
@@ -58,7 +57,7 @@ func (p *Pace) Begin(caller string) (end func(counts bool), ok bool) {
 		defer p.mu.Unlock()
 		b.begun--
 		if counts {
-			b.Allow()
+			b.left.Allow()
 		}
 	}, true
 }
@@ -67,7 +66,7 @@ func (p *Pace) of(caller string) *budget {
 	if found, ok := p.callers.Get(caller); ok {
 		return found.(*budget)
 	}
-	b := &budget{Limiter: rate.NewLimiter(p.limit, p.burst)}
+	b := &budget{left: rate.NewLimiter(p.limit, p.burst)}
 	p.callers.Add(caller, b, p.lasts)
 	return b
 }

@@ -121,8 +121,12 @@ func keyID(public any) (string, error) {
 // IsOpaque reports whether the apiserver may accept tokens that the gateway does not
 // recognize. The super cluster recognizes its own, and those of converted tenants.
 func (t *Tenant) IsOpaque() bool {
-	return len(t.keyIDs) == 0 && t.Key != resolve.System && !t.access.IsConverted()
+	return len(t.keyIDs) == 0 && t.Key != resolve.System && !t.IsConverted()
 }
+
+// IsConverted reports whether the tenant has no control plane. What converts its
+// requests may not be set yet.
+func (t *Tenant) IsConverted() bool { return t.access.IsConverted() }
 
 // TakesConnections reports whether connections are passed on to the apiserver
 // unread. The owner of an external one could relay them to any address.

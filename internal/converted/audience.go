@@ -39,12 +39,13 @@ func TenantAudience(clusterKey, super string) (string, bool) {
 	return tenant, ok && slash
 }
 
-// OfAudience returns the cluster key of the tenant whose cluster an audience is;
-// empty if it is none.
+// OfAudience returns the cluster key of the tenant whose an audience is, its
+// cluster's or another one; empty if it is of no tenant.
 func OfAudience(audience string) string {
-	key, ok := strings.CutPrefix(audience, audienceDomain)
-	if !ok || strings.Contains(key, "/") {
+	rest, ok := strings.CutPrefix(audience, audienceDomain)
+	if !ok {
 		return ""
 	}
+	key, _, _ := strings.Cut(rest, "/")
 	return key
 }

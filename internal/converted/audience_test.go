@@ -23,7 +23,7 @@ func TestAudiences(t *testing.T) {
 		}
 	}
 	for audience, want := range map[string]string{
-		Audience(key): key, Audience(key) + "/vault": "", "https://kubernetes.default.svc": "", "": "", Audience(key) + "/": "",
+		Audience(key): key, Audience(key) + "/vault": key, "https://kubernetes.default.svc": "", "": "", Audience(key) + "/": key, Audience(""): "",
 	} {
 		if got := OfAudience(audience); got != want {
 			t.Errorf("%q is of %q, want %q", audience, got, want)
