@@ -93,15 +93,6 @@ func addSuperCluster(mgr manager.Manager, config *rest.Config, options Options, 
 	return mgr.Add(s)
 }
 
-// newReviewer makes what asks the super cluster whose tokens are.
-func newReviewer(super *rest.Config) (*identity.Reviewer, error) {
-	clients, err := authenticationclient.NewForConfig(super)
-	if err != nil {
-		return nil, fmt.Errorf("make a client of token reviews: %w", err)
-	}
-	return identity.NewReviewer(clients.TokenReviews()), nil
-}
-
 // NeedLeaderElection says that all replicas do it.
 func (*superCluster) NeedLeaderElection() bool { return false }
 
@@ -131,4 +122,13 @@ func (s *superCluster) set(authorities []*x509.Certificate) error {
 	}
 	s.index.Set(types.NamespacedName{Name: resolve.System}, tenants.NewSuper(way, authorities, s.open))
 	return nil
+}
+
+// newReviewer makes what asks the super cluster whose tokens are.
+func newReviewer(super *rest.Config) (*identity.Reviewer, error) {
+	clients, err := authenticationclient.NewForConfig(super)
+	if err != nil {
+		return nil, fmt.Errorf("make a client of token reviews: %w", err)
+	}
+	return identity.NewReviewer(clients.TokenReviews()), nil
 }

@@ -102,7 +102,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.index.Remove(req.NamespacedName)
 		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("read Secret %s: %w", client.ObjectKeyFromObject(secret), err))
 	}
-	tenant.Members = members.Of(vc)
+	tenant.Members = members.FromSpec(vc)
 	if access.IsConverted() {
 		err = r.convert(ctx, vc, access, tenant)
 	}

@@ -154,8 +154,8 @@ func nameRemote(header http.Header, who user.Info) {
 	}
 }
 
-// TokenProtocol begins the WebSocket protocol in which browsers send a token.
-const TokenProtocol = "base64url.bearer.authorization.k8s.io."
+// tokenProtocol begins the WebSocket protocol in which browsers send a token.
+const tokenProtocol = "base64url.bearer.authorization.k8s.io."
 
 const webSocketProtocols = "Sec-WebSocket-Protocol"
 
@@ -176,11 +176,11 @@ func DropTokens(header http.Header) {
 // splitProtocols returns the WebSocket protocols that are tokens, without what they
 // begin with in any case, and the others.
 func splitProtocols(header http.Header) (others, tokens []string) {
-	const begin = len(TokenProtocol)
+	const begin = len(tokenProtocol)
 	for _, values := range header.Values(webSocketProtocols) {
 		for protocol := range strings.SplitSeq(values, ",") {
 			protocol = strings.TrimSpace(protocol)
-			if len(protocol) >= begin && strings.EqualFold(protocol[:begin], TokenProtocol) {
+			if len(protocol) >= begin && strings.EqualFold(protocol[:begin], tokenProtocol) {
 				tokens = append(tokens, protocol[begin:])
 			} else {
 				others = append(others, protocol)

@@ -76,7 +76,7 @@ func TestImpersonation(t *testing.T) {
 			}
 			header := http.Header{
 				"Authorization": {"Bearer token"}, "X-Remote-User": {"admin"},
-				"Sec-Websocket-Protocol": {"v5.channel.k8s.io, " + TokenProtocol + "dG9rZW4", "Base64URL" + TokenProtocol[len("base64url"):] + "dG9rZW4"},
+				"Sec-Websocket-Protocol": {"v5.channel.k8s.io, " + tokenProtocol + "dG9rZW4", "Base64URL" + tokenProtocol[len("base64url"):] + "dG9rZW4"},
 			}
 			w.stamp(header, &tt.who)
 			want := http.Header{

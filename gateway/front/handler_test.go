@@ -34,8 +34,9 @@ func (superCluster) Create(
 }
 
 // TestTokensOfSuper: a tenant whose apiserver accepts tokens that the gateway does
-// not recognize gets those, and none of a user of the super cluster or of a converted tenant,
-// whether it is named or the default, and whether such users use the gateway.
+// not recognize gets those, and none of a user of the super cluster or of a
+// converted tenant, whether it is named or the default, and whether such users use
+// the gateway.
 func TestTokensOfSuper(t *testing.T) {
 	// The super cluster has signed it for a tenant that the gateway does not know yet.
 	ofConverted := "e30." + base64.RawURLEncoding.EncodeToString([]byte(`{"aud":["`+convertednames.Audience("new")+`"]}`)) + ".e30"

@@ -16,6 +16,8 @@ import (
 	"github.com/virtualcluster/virtualcluster/gateway/tenants"
 )
 
+const beingReplaced = "the control plane of the tenant is being replaced"
+
 // next returns what serves a request, and what to call when that has ended.
 func (h *Handler) next(r *http.Request, asked resolve.Asked, caller identity.Caller, target resolve.Target) (http.Handler, func(), error) {
 	if target.Key == resolve.Projects {
@@ -23,7 +25,7 @@ func (h *Handler) next(r *http.Request, asked resolve.Asked, caller identity.Cal
 	}
 	tenant := h.Index.ByKey(target.Key)
 	if tenant == nil { // it was deleted in between
-		return nil, nil, apierrors.NewServiceUnavailable("the control plane of the tenant is being replaced")
+		return nil, nil, apierrors.NewServiceUnavailable(beingReplaced)
 	}
 	ctx, done, who := r.Context(), func() {}, caller.User
 	if target.Member != nil {
@@ -43,9 +45,9 @@ func (h *Handler) next(r *http.Request, asked resolve.Asked, caller identity.Cal
 		}
 		return converted(ctx, tenant, asked, who), done, nil
 	}
-	if who == nil && caller.Token != "" && tenant.IsOpaque() && !h.Reviewer.IsStranger(caller.Token) {
+	if who == nil && caller.Token != "" && tenant.Opaque && !h.Reviewer.IsStranger(caller.Token) {
 		done() // the name has led to another tenant when the token was reviewed
-		return nil, nil, unavailable("the control plane of the tenant is being replaced")
+		return nil, nil, unavailable(beingReplaced)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.Forwarder.Forward(w, r.WithContext(ctx), forward.Request{

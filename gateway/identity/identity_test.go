@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/cert"
 
-	"github.com/virtualcluster/virtualcluster/gateway/forward"
 	"github.com/virtualcluster/virtualcluster/gateway/resolve"
 	"github.com/virtualcluster/virtualcluster/gateway/tenants"
 	"github.com/virtualcluster/virtualcluster/internal/gatewayaccess"
@@ -123,7 +122,7 @@ func TestOf(t *testing.T) {
 		"certificate and token":          {chain: ours, header: bearer(token("other")), want: red, user: "jane"},
 		"a stranger's, and a token":      {chain: strangers, header: bearer(token(w.keyID)), want: red},
 		"an expired one, and a token":    {chain: ours, later: 40 * time.Minute, header: bearer(token(w.keyID)), want: red},
-		"a token as a WebSocket's":       {header: http.Header{"Sec-Websocket-Protocol": {"v5.channel.k8s.io, " + forward.TokenProtocol + base64.RawURLEncoding.EncodeToString([]byte(token(w.keyID)))}}, want: red},
+		"a token as a WebSocket's":       {header: http.Header{"Sec-Websocket-Protocol": {"v5.channel.k8s.io, base64url.bearer.authorization.k8s.io." + base64.RawURLEncoding.EncodeToString([]byte(token(w.keyID)))}}, want: red},
 		"a WebSocket without a token":    {header: http.Header{"Sec-Websocket-Protocol": {"v5.channel.k8s.io"}}},
 		"the certificate of the CA only": {chain: authorityOf(t, w.authority), fails: true},
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/virtualcluster/virtualcluster/gateway/pace"
 	"github.com/virtualcluster/virtualcluster/gateway/resolve"
+	"github.com/virtualcluster/virtualcluster/internal/converted"
 )
 
 const (
@@ -181,7 +182,7 @@ func (v *Reviewer) admit(last answer, remote string, audiences []string) (end fu
 		return end, true
 	}
 	end, ok = v.clients.Begin(clientOf(remote))
-	if ok && (len(audiences) > 0 && !v.audiences.Allows(tenantOf(audiences[0])) || !v.all.Allow()) {
+	if ok && (len(audiences) > 0 && !v.audiences.Allows(converted.OfAudience(audiences[0])) || !v.all.Allow()) {
 		end(false)
 		return nil, false
 	}
@@ -217,16 +218,9 @@ func keyOf(token string, audiences ...string) string {
 // of the super cluster.
 func ownerOf(who user.Info, audiences []string) string {
 	if len(audiences) > 0 {
-		return tenantOf(audiences[0])
+		return converted.OfAudience(audiences[0])
 	}
 	return who.GetName()
-}
-
-// tenantOf returns what all audiences of a tenant begin with.
-func tenantOf(audience string) string {
-	const steps = 2
-	parts := strings.Split(audience, "/")
-	return strings.Join(parts[:min(len(parts), steps)], "/")
 }
 
 // UserOf returns a user that the API describes.

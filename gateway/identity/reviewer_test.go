@@ -18,6 +18,7 @@ import (
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 
 	"github.com/virtualcluster/virtualcluster/gateway/resolve"
+	"github.com/virtualcluster/virtualcluster/internal/converted"
 )
 
 // answering is a super cluster that authenticates tokens with a prefix, and counts
@@ -156,7 +157,7 @@ func TestKnownTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		super := &answering{prefix: "good"}
 		v := NewReviewer(super)
-		of := func() Caller {
+		identified := func() Caller {
 			t.Helper()
 			got, err := v.Of(t.Context(), bearing("good", ""), "10.0.0.1:1")
 			if err != nil {
@@ -164,20 +165,20 @@ func TestKnownTokens(t *testing.T) {
 			}
 			return got
 		}
-		of()
+		identified()
 		for range 10 {
 			time.Sleep(answerFor)
 			for client := range 10 {
 				forged(t, v, 2*failureBurst, fmt.Sprintf("10.0.0.%d:1", client))
 			}
 			before := super.count()
-			if got := of(); got.SuperUser == nil || super.count() != before+1 {
+			if got := identified(); got.SuperUser == nil || super.count() != before+1 {
 				t.Fatalf("the token is of %v, after %d reviews", got.SuperUser, super.count()-before)
 			}
 		}
 		super.prefix = "better"
 		time.Sleep(answerFor)
-		if got := of(); got.SuperUser != nil || got.Of != resolve.System || v.IsStranger("good") {
+		if got := identified(); got.SuperUser != nil || got.Of != resolve.System || v.IsStranger("good") {
 			t.Errorf("a token that was revoked: %+v, a stranger %t", got, v.IsStranger("good"))
 		}
 	})
@@ -189,12 +190,12 @@ func TestKnownTokensOfTenants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := NewReviewer(&answering{prefix: "good", knowsAudiences: true})
 		for i := range 5 {
-			if who, err := v.Review(t.Context(), "good", "10.0.0.1:1", "vc/red/a"); who == nil {
+			if who, err := v.Review(t.Context(), "good", "10.0.0.1:1", converted.SuperAudience("red", "a")); who == nil {
 				t.Fatalf("after %d times: %v", i, err)
 			}
 			time.Sleep(answerFor)
 			for j := range 2 * audienceReviewBurst {
-				_, err := v.Review(t.Context(), rand.Text(), fmt.Sprintf("10.0.1.%d:1", j%5), "vc/red/a")
+				_, err := v.Review(t.Context(), rand.Text(), fmt.Sprintf("10.0.1.%d:1", j%5), converted.SuperAudience("red", "a"))
 				if limited := errors.Is(err, ErrTooManyTokens); limited != (j >= audienceReviewBurst) {
 					t.Fatalf("forged token %d: %v", j, err)
 				}
@@ -313,9 +314,9 @@ func TestReviewedOnce(t *testing.T) {
 // leave reviews to those for others.
 func TestReviewsAreShared(t *testing.T) {
 	v := NewReviewer(&answering{prefix: "good"})
-	asks := func(audience string, tokens int) (reviewed int) {
+	asks := func(tenant string, tokens int) (reviewed int) {
 		for i := range tokens {
-			_, err := v.Review(t.Context(), fmt.Sprintf("%s-%d", audience, i), fmt.Sprintf("192.0.%d.%d:1", i/250, i%250), audience)
+			_, err := v.Review(t.Context(), fmt.Sprintf("%s-%d", tenant, i), fmt.Sprintf("192.0.%d.%d:1", i/250, i%250), converted.Audience(tenant))
 			if err == nil {
 				reviewed++
 			} else if !errors.Is(err, ErrTooManyTokens) {

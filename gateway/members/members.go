@@ -13,10 +13,10 @@ import (
 // List are the members of a tenant.
 type List []tenancyv1alpha1.Member
 
-// Of returns the members of a VirtualCluster. One whose control plane is external
+// FromSpec returns the members of a VirtualCluster. One whose control plane is external
 // has none, whatever it says: that apiserver does not trust the gateway with users,
 // and must not get their tokens.
-func Of(vc *tenancyv1alpha1.VirtualCluster) List {
+func FromSpec(vc *tenancyv1alpha1.VirtualCluster) List {
 	if vc.Spec.External != nil {
 		return nil
 	}

@@ -44,3 +44,18 @@ func TestInside(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// TestFromSpec: an external control plane has no members, also if an older object
+// lists some.
+func TestFromSpec(t *testing.T) {
+	jane := &user.DefaultInfo{Name: "jane"}
+	vc := &tenancyv1alpha1.VirtualCluster{}
+	vc.Spec.Members = []tenancyv1alpha1.Member{{Kind: tenancyv1alpha1.MemberUser, Name: "jane"}}
+	if !FromSpec(vc).Has(jane) {
+		t.Error("a member is none")
+	}
+	vc.Spec.External = &tenancyv1alpha1.ExternalControlPlane{KubeconfigSecretName: "red"}
+	if FromSpec(vc).Has(jane) {
+		t.Error("an external control plane has members")
+	}
+}

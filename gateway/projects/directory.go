@@ -153,7 +153,7 @@ func (d *Directory) show(uid string) *project {
 		shown.Name = vc.Spec.Alias
 	}
 	return &project{
-		object: shown, members: members.Of(vc), alias: vc.Spec.Alias,
+		object: shown, members: members.FromSpec(vc), alias: vc.Spec.Alias,
 		requester: vc.Annotations[names.Requester], claim: types.UID(vc.Annotations[names.ProjectClaim]),
 	}
 }

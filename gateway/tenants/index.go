@@ -174,7 +174,7 @@ func (i *Index) Find(name string) (resolve.Entry, bool) {
 	if t == nil || t.hidden {
 		return resolve.Entry{}, false
 	}
-	return resolve.Entry{Key: t.Key, Opaque: t.IsOpaque(), Down: t.Down, Members: t.Members}, true
+	return resolve.Entry{Key: t.Key, Opaque: t.Opaque, Down: t.Down, Members: t.Members}, true
 }
 
 // Default implements resolve.Index.

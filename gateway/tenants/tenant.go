@@ -28,6 +28,9 @@ type Tenant struct {
 	Key string
 	// Down: the control plane does not run, and no request wakes it.
 	Down bool
+	// Opaque: the apiserver may accept tokens that the gateway does not recognize.
+	// The super cluster recognizes its own, and those of converted tenants.
+	Opaque bool
 	// Members are the users of the super cluster who reach it.
 	Members members.List
 	// Way leads to the apiserver.
@@ -80,6 +83,7 @@ func New(key string, access gatewayaccess.Access, dialExternal egress.Dial, down
 			t.keyIDs = append(t.keyIDs, id)
 		}
 	}
+	t.Opaque = len(t.keyIDs) == 0 && !access.IsConverted()
 	if access.IsConverted() {
 		t.Way = forward.NewConvertedWay()
 		return t, nil
@@ -116,12 +120,6 @@ func keyID(public any) (string, error) {
 	}
 	sum := sha256.Sum256(der)
 	return base64.RawURLEncoding.EncodeToString(sum[:]), nil
-}
-
-// IsOpaque reports whether the apiserver may accept tokens that the gateway does not
-// recognize. The super cluster recognizes its own, and those of converted tenants.
-func (t *Tenant) IsOpaque() bool {
-	return len(t.keyIDs) == 0 && t.Key != resolve.System && !t.IsConverted()
 }
 
 // IsConverted reports whether the tenant has no control plane. What converts its

@@ -21,19 +21,11 @@ import (
 var _ = Describe("The gateway and a control plane whose owner chooses its address and its name", Ordered, ContinueOnFailure, func() {
 	const (
 		own, domain = "gw.example.org", "tenants.example.org"
-		version     = "/version"
 	)
 	var (
 		victim *local.Tenant
 		door   kit.Door
 	)
-	// known waits until a gateway knows an External tenant, which it does not deny to
-	// callers with credentials.
-	known := func(ctx context.Context, at kit.Door, t *local.Tenant) {
-		GinkgoHelper()
-		Eventually(func() int { return at.Ask(ctx, nil, "/tenants/"+t.Key()+version, "Authorization", "Bearer any").Code }).
-			WithTimeout(kit.Soon).ShouldNot(Equal(http.StatusForbidden))
-	}
 	// peer connects to the gateway by a name, and reports whether a CA has signed the
 	// certificate of the server that responds.
 	peer := func(serverName string, ca []byte) func() (bool, error) {
@@ -59,7 +51,7 @@ var _ = Describe("The gateway and a control plane whose owner chooses its addres
 	attack("connections of all to the gateway, by its own name as the server name of a kubeconfig", "review: a name that its owner chooses",
 		func(ctx SpecContext) {
 			for _, name := range []string{own, "localhost", victim.Key() + "." + domain} {
-				known(ctx, door, claims(ctx, name))
+				shouldKnow(ctx, door, claims(ctx, name))
 				Expect(peer(name, door.CA)()).To(BeTrue(), name)
 				Expect(peer(strings.ToUpper(name), door.CA)()).To(BeTrue(), name)
 			}
@@ -69,7 +61,7 @@ var _ = Describe("The gateway and a control plane whose owner chooses its addres
 		func(ctx SpecContext) {
 			name := victim.Config.ServerName
 			Expect(name).NotTo(BeEmpty())
-			known(ctx, door, claims(ctx, name))
+			shouldKnow(ctx, door, claims(ctx, name))
 			Expect(peer(name, victim.Config.CAData)()).To(BeTrue())
 		})
 
@@ -77,7 +69,7 @@ var _ = Describe("The gateway and a control plane whose owner chooses its addres
 		func(ctx SpecContext) {
 			const name = "far.example.net"
 			far := claims(ctx, name)
-			known(ctx, door, far)
+			shouldKnow(ctx, door, far)
 			for _, serverName := range []string{name, far.Key() + ".direct." + domain} {
 				Expect(peer(serverName, door.CA)()).To(BeTrue(), serverName)
 			}
@@ -92,14 +84,27 @@ var _ = Describe("The gateway and a control plane whose owner chooses its addres
 				cluster.Server = "https://localhost:" + server.Port()
 			})
 			for _, at := range []kit.Door{shipped, door} {
-				known(ctx, at, far)
-				reply := at.Ask(ctx, nil, "/tenants/"+far.Key()+"/marker", "Authorization", "Bearer any")
+				shouldKnow(ctx, at, far)
+				reply := at.Ask(ctx, nil, "/tenants/"+far.Key()+"/marker", "Authorization", foreignToken)
 				Expect(reply.Code).To(Equal(http.StatusServiceUnavailable))
 				Expect(reply.Body).To(ContainSubstring("--external-cidr"))
 			}
 			Expect(apiserver.Seen(local.Path("/marker"))).To(BeZero())
 		})
 })
+
+// foreignToken has the credentials of a user of an External tenant.
+const foreignToken = "Bearer of-the-tenant"
+
+// shouldKnow waits until a gateway knows an External tenant, which it does not deny
+// to callers with credentials.
+func shouldKnow(ctx context.Context, at kit.Door, t *local.Tenant) {
+	GinkgoHelper()
+	code := func() int {
+		return at.Ask(ctx, nil, "/tenants/"+t.Key()+"/version", "Authorization", foreignToken).Code
+	}
+	Eventually(code).WithTimeout(kit.Soon).ShouldNot(Equal(http.StatusForbidden))
+}
 
 // claims creates an External tenant whose kubeconfig says that its control plane
 // has a server name. It has a certificate for it, of its own CA.
